@@ -120,6 +120,9 @@ def test_a_changed_entry_is_found_and_named(tmp_path, table, key, column):
         " WHERE id = (SELECT min(id) FROM ids WHERE outcome >= 0)",
         "UPDATE ids SET said = zeroblob(8) WHERE id = 'y-0-0'",
         "UPDATE snapshots SET state = zeroblob(80)",
+        "UPDATE snapshots SET seq = seq + 256 WHERE length(state) > 0",
+        "UPDATE snapshots SET seq = seq - 1 WHERE length(state) > 0",
+        "UPDATE snapshots SET seq = seq + 256 WHERE length(state) = 0",
         "UPDATE streams SET options = '{}' WHERE name = 'x'",
         "UPDATE entries SET body = NULL WHERE seq = 4",
     ],
@@ -326,3 +329,80 @@ def _reticket(store, name, ticket):
 def _tickets(store):
     found = store.lookup({1: ["x", "0", "1", "2", "last"]})
     return {name: known.ticket for (_, name), known in found.items()}
+
+
+def _change(path, change):
+    db = sqlite3.connect(path)
+    db.execute(change)
+    db.commit()
+    db.close()
+
+
+@pytest.mark.parametrize("damage", ["seq = seq + 256", "state = substr(state, 1, 60)"])
+def test_entries_stay_until_a_snapshot_holds_what_they_say(tmp_path, damage):
+    url = f"sqlite:///{tmp_path}/a.db"
+
+    async def begin():
+        async with open_service(url) as service:
+            await service.create("s")
+            await service.forecasts("s", [ForecastRow(0.3, f"{k}") for k in range(80)])
+
+    async def go_on():
+        async with open_service(url) as service:
+            await service.outcomes("s", [OutcomeRow(f"{k}", 0) for k in range(80)])
+            assert (await service.retain(max_age=0)).entries == 3
+            return await service.state("s")
+
+    async def again():
+        async with open_service(url) as service:
+            return await service.state("s")
+
+    run(begin())
+    _change(tmp_path / "a.db", f"UPDATE snapshots SET {damage}")
+    state = run(go_on())
+    assert (run(again()), state["seq"]) == (state, 3)
+    assert not _verified(url).problems
+
+
+def test_a_snapshot_that_was_damaged_at_rest_keeps_its_entries_from_going(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+
+    async def begin():
+        async with open_service(url) as service:
+            await service.create("s")
+            await service.forecasts("s", [ForecastRow(0.3, f"{k}") for k in range(80)])
+            return await service.state("s")
+
+    async def go_on():
+        async with open_service(url) as service:
+            await service.retain(max_age=0)
+
+    async def again():
+        async with open_service(url) as service:
+            return await service.state("s")
+
+    state = run(begin())
+    _change(tmp_path / "a.db", "UPDATE snapshots SET state = substr(state, 1, 60)")
+    run(go_on())
+    assert run(again()) == state
+
+
+def test_a_stream_that_cannot_be_loaded_keeps_its_entries_and_the_others_go(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+
+    async def begin():
+        async with open_service(url) as service:
+            for name in ("x", "bad"):
+                await service.create(name)
+            await service.retain(max_age=0)
+            for name in ("x", "bad", "x"):
+                await service.forecasts(name, [ForecastRow(0.5)])
+
+    async def go_on():
+        async with open_service(url) as service:
+            return (await service.retain(max_age=0)).entries
+
+    run(begin())
+    _change(tmp_path / "a.db", "UPDATE snapshots SET state = zeroblob(60) WHERE stream = 2")
+    assert (run(go_on()), run(go_on())) == (1, 0)
+    assert _verified(url).first == 4

@@ -106,7 +106,7 @@ def verify(store: Store, progress: Progress | None = None) -> Verified:
         live = {row.number: row for row in store.streams()}
         _check_bodies(store, found, live, progress)
         for snapshot in store.snapshots():
-            _check_snapshot(snapshot, live.get(snapshot.stream), found)
+            _check_snapshot(store, snapshot, live.get(snapshot.stream), found)
     except unreadable as error:
         found.add(f"after entry {found.last}: it cannot be read: {error}")
     return found
@@ -140,10 +140,15 @@ def _check_bodies(
     table.flush()
 
 
-def _check_snapshot(snapshot: Snapshot, row: StreamRow | None, found: Verified) -> None:
+def _check_snapshot(
+    store: Store, snapshot: Snapshot, row: StreamRow | None, found: Verified
+) -> None:
     if row is None:
         found.add(f"the snapshot of stream {snapshot.stream}: there is no such stream")
         return
+    seq, number = snapshot.seq, snapshot.stream
+    if seq > store.base().seq and not any(store.entries(seq - 1, stream=number, until=seq)):
+        found.add(f"the snapshot of stream {number}: entry {seq} is not of this stream")
     try:
         from_snapshot(StreamOptions.from_json(row.options), snapshot)
     except Exception as error:  # whatever damage leads to

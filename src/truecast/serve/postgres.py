@@ -269,6 +269,13 @@ class PostgresStore:
                 return
             after = rows[-1][0]
 
+    def oldest(self, stream: int) -> int | None:
+        """See `Store`."""
+        seq: int | None = self._one(
+            "SELECT min(seq) FROM truecast_entries WHERE stream = %b", (stream,)
+        )[0]
+        return seq
+
     def cut(self, before: int | None, most: int | None) -> int:
         """See `Store`."""
         last = 0

@@ -9,6 +9,7 @@ forecast.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from truecast.errors import InputError
+from truecast.errors import InputError, UnavailableError
 from truecast.serve.events import Body, Forecasts, Head, Outcomes, decode
 from truecast.serve.requests import Request, Work
 from truecast.serve.store import Batch, Known, Store
@@ -29,6 +30,7 @@ __all__ = ["Retired", "retain"]
 
 _SLICE = 5_000  # rows that are forgotten in one go
 _FOREVER = 1 << 62
+_log = logging.getLogger("truecast.serve")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,10 @@ class Retired:
 
 @dataclass(slots=True)
 class Find(Request):
-    """Save all streams, and find the last entry that may go."""
+    """Save all streams that have entries to go, and find the last entry that may go.
+
+    What is needed to load a stream that cannot be saved stays.
+    """
 
     reads: ClassVar[bool] = True
     before: int | None
@@ -62,12 +67,19 @@ class Find(Request):
         if last <= first:
             return first, first
         for row in shelf.store.streams():
-            if row.brief or row.behind:
+            oldest = shelf.store.oldest(row.number)
+            if oldest is None or oldest > last or shelf.holds(row):
+                continue
+            try:
                 shelf.open(row.name)
-                saved = Batch(snapshots=[shelf.snapshot(row.name, whole=True)])
-                shelf.store.commit(saved)
-                shelf.saved(saved)
-                shelf.drop(set(shelf.too_many()))
+            except UnavailableError as error:
+                last = oldest - 1
+                _log.warning("entries from %d on are kept: %s", oldest, error)
+                continue
+            saved = Batch(snapshots=[shelf.snapshot(row.name, whole=True)])
+            shelf.store.commit(saved)
+            shelf.saved(saved)
+            shelf.drop(set(shelf.too_many()))
         return first, last
 
 

@@ -263,6 +263,12 @@ class SQLiteStore:
         )
         return map(Entry._make, rows)
 
+    def oldest(self, stream: int) -> int | None:
+        """See `Store`."""
+        found = self.db.execute("SELECT min(seq) FROM entries WHERE stream = ?", (stream,))
+        seq: int | None = found.fetchone()[0]
+        return seq
+
     def cut(self, before: int | None, most: int | None) -> int:
         """See `Store`."""
         last = 0

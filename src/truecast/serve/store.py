@@ -141,6 +141,9 @@ class Store(Protocol):
     ) -> Iterator[Entry]:
         """Return entries in order: of one stream, or of all."""
 
+    def oldest(self, stream: int) -> int | None:
+        """Return the number of a stream's first entry that is still here."""
+
     def snapshots(self) -> Iterator[Snapshot]:
         """Return the saved states of all streams."""
 

@@ -9,6 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from truecast.cli import main
+from truecast.serve import journal
+from truecast.serve.events import Forecasts, decode
 from truecast.serve.journal import replay, verify
 from truecast.serve.options import StreamOptions
 from truecast.serve.rows import ForecastRow, OutcomeRow
@@ -118,7 +120,11 @@ def test_a_changed_entry_is_found_and_named(tmp_path, table, key, column):
         "DELETE FROM ids WHERE id = 'x-1-0'",
         "UPDATE ids SET outcome = 1 - outcome"
         " WHERE id = (SELECT min(id) FROM ids WHERE outcome >= 0)",
+        "UPDATE ids SET outcome = 1 WHERE id = (SELECT min(id) FROM ids WHERE outcome IS NULL)",
         "UPDATE ids SET said = zeroblob(8) WHERE id = 'y-0-0'",
+        "INSERT INTO ids SELECT stream, 'extra', ticket, score, said, outcome"
+        " FROM ids WHERE id = 'y-0-0'",
+        "INSERT INTO ids SELECT 77, id, ticket, score, said, outcome FROM ids WHERE id = 'y-0-0'",
         "UPDATE snapshots SET state = zeroblob(80)",
         "UPDATE snapshots SET seq = seq + 256 WHERE length(state) > 0",
         "UPDATE snapshots SET seq = seq - 1 WHERE length(state) > 0",
@@ -134,6 +140,43 @@ def test_other_damage_is_found(tmp_path, change):
     db.commit()
     db.close()
     assert _verified(f"sqlite:///{tmp_path}/a.db").problems
+
+
+def test_what_retention_has_left_is_compared_as_far_as_entries_say(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "_AT_ONCE", 7)  # so that outcomes come in later lots
+    url = f"sqlite:///{tmp_path}/a.db"
+
+    async def play():
+        async with open_service(url) as service:
+            await service.create("x", StreamOptions(max_unresolved=60))
+            await _play(service, "x", 10)
+            await service.retain(max_bytes=3_000)
+
+    run(play())
+    found = _verified(url)
+    assert not found.problems
+    assert found.first > 1
+    db = sqlite3.connect(tmp_path / "a.db")
+    store = store_of(url)
+    store.read_only()
+    bodies = map(decode, store.entries(found.first - 1))
+    first = next(body.first for body in bodies if isinstance(body, Forecasts))
+    store.close()
+    rows = f"FROM ids WHERE ticket >= {first} AND outcome IS NULL"
+    for change in (
+        f"UPDATE ids SET outcome = 1 WHERE id = (SELECT min(id) {rows})",
+        f"INSERT INTO ids SELECT stream, 'extra', max(ticket), score, said, outcome {rows}",
+    ):
+        db.execute("BEGIN")
+        before = db.execute("SELECT * FROM ids").fetchall()
+        db.execute(change)
+        db.commit()
+        assert _verified(url).problems
+        db.execute("DELETE FROM ids")
+        db.executemany("INSERT INTO ids VALUES (?, ?, ?, ?, ?, ?)", before)
+        db.commit()
+        assert not _verified(url).problems
+    db.close()
 
 
 def _content(path):
@@ -350,7 +393,7 @@ def test_entries_stay_until_a_snapshot_holds_what_they_say(tmp_path, damage):
     async def go_on():
         async with open_service(url) as service:
             await service.outcomes("s", [OutcomeRow(f"{k}", 0) for k in range(80)])
-            assert (await service.retain(max_age=0)).entries == 3
+            assert (await service.retain(max_bytes=0)).entries == 3
             return await service.state("s")
 
     async def again():
@@ -375,7 +418,7 @@ def test_a_snapshot_that_was_damaged_at_rest_keeps_its_entries_from_going(tmp_pa
 
     async def go_on():
         async with open_service(url) as service:
-            await service.retain(max_age=0)
+            await service.retain(max_bytes=0)
 
     async def again():
         async with open_service(url) as service:
@@ -394,13 +437,13 @@ def test_a_stream_that_cannot_be_loaded_keeps_its_entries_and_the_others_go(tmp_
         async with open_service(url) as service:
             for name in ("x", "bad"):
                 await service.create(name)
-            await service.retain(max_age=0)
+            await service.retain(max_bytes=0)
             for name in ("x", "bad", "x"):
                 await service.forecasts(name, [ForecastRow(0.5)])
 
     async def go_on():
         async with open_service(url) as service:
-            return (await service.retain(max_age=0)).entries
+            return (await service.retain(max_bytes=0)).entries
 
     run(begin())
     _change(tmp_path / "a.db", "UPDATE snapshots SET state = zeroblob(60) WHERE stream = 2")

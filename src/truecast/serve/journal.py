@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ from truecast.serve.stream import LiveStream
 __all__ = ["Replayed", "Verified", "checked_entries", "replay", "verify"]
 
 MOST_PROBLEMS = 100  # that are listed
+_FOREVER = 1 << 62
 _AT_ONCE = 5_000  # ids that are looked up at a time
 
 Progress = Callable[[int], None]
@@ -134,10 +136,11 @@ def _check_bodies(
             if row is not None:
                 table.add(entry, body)
         elif isinstance(body, Created) and row is not None:
+            table.begin(entry.stream)
             same = (row.name, row.options) == (body.name, body.options)
             if not same:
                 found.add(f"entry {entry.seq}: the list of streams has another name or options")
-    table.flush()
+    table.end(live)
 
 
 def _check_snapshot(
@@ -156,15 +159,27 @@ def _check_snapshot(
 
 
 class _Table:
-    """Compares entries with the table of ids, many at a time."""
+    """Compares entries with the table of ids, many at a time.
+
+    Ids of forecasts whose entries have gone are compared if their outcomes are here.
+    """
 
     def __init__(self, store: Store, found: Verified) -> None:
         self.store, self.found = store, found
         self.expected: dict[tuple[int, str], tuple[int, Known]] = {}
+        self.early: dict[tuple[int, str], int] = {}  # entries of ids whose outcomes must follow
+        self.first: dict[int, int] = {}  # by stream, the first ticket whose entry is here
+        self.made: Counter[int] = Counter()  # by stream, forecasts in entries
+
+    def begin(self, stream: int) -> None:
+        """Note that all entries of a stream are here."""
+        self.first[stream] = -_FOREVER
 
     def add(self, entry: Entry, body: Forecasts | Outcomes) -> None:
         """Compare an entry, now or later."""
         if isinstance(body, Forecasts):
+            self.first.setdefault(entry.stream, body.first)
+            self.made[entry.stream] += len(body.ids)
             width = len(body.scores) // max(len(body.ids), 1)
             for k, name in enumerate(body.ids):
                 part = slice(k * width, (k + 1) * width)
@@ -175,6 +190,7 @@ class _Table:
             tickets = np.frombuffer(body.tickets, "<i8").tolist()
             for name, ticket, outcome in zip(body.ids, tickets, outcomes, strict=True):
                 nothing = 0, Known(ticket, b"", b"", None)
+                self.early.pop((entry.stream, name), None)
                 _, known = self.expected.get((entry.stream, name), nothing)
                 known = known._replace(outcome=outcome)
                 self.expected[entry.stream, name] = entry.seq, known
@@ -188,14 +204,35 @@ class _Table:
             keys.setdefault(stream, []).append(name)
         known = self.store.lookup(keys) if keys else {}
         for key, (seq, expected) in self.expected.items():
-            if not _agree(expected, known.get(key)):
-                self.found.add(f"entry {seq}: the table of ids differs for {key[1]!r:.120}")
+            row = known.get(key)
+            if row is None or not _agree(expected, row):
+                self._differs(key, seq)
+            elif expected.outcome is None and row.outcome is not None:
+                self.early[key] = seq
         self.expected.clear()
 
+    def end(self, live: dict[int, StreamRow]) -> None:
+        """Compare what is left, and look for rows that no entry has made."""
+        self.flush()
+        for key, seq in self.early.items():
+            self._differs(key, seq)
+        for number, first in self.first.items():
+            extra = self.store.count_ids(number, first) - self.made[number]
+            if extra > 0:
+                self.found.add(
+                    f"stream {live[number].name}: {extra} rows too many in the table of ids"
+                )
+        strays = self.store.count_strays()
+        if strays:
+            self.found.add(f"{strays} rows in the table of ids are of no stream")
 
-def _agree(expected: Known, known: Known | None) -> bool:
+    def _differs(self, key: tuple[int, str], seq: int) -> None:
+        self.found.add(f"entry {seq}: the table of ids differs for {key[1]!r:.120}")
+
+
+def _agree(expected: Known, known: Known) -> bool:
     """Whether the table has what entries say; an outcome may have come in a later one."""
-    if known is None or expected.ticket != known.ticket:
+    if expected.ticket != known.ticket:
         return False
     if expected.outcome is not None and expected.outcome != known.outcome:
         return False

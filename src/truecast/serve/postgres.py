@@ -203,6 +203,19 @@ class PostgresStore:
         )
         return {(stream, name): Known(*known) for stream, name, *known in rows}
 
+    def count_ids(self, stream: int, first: int) -> int:
+        """See `Store`."""
+        query = "SELECT count(*) FROM truecast_ids WHERE stream = %b AND ticket >= %b"
+        return int(self._one(query, (stream, first))[0])
+
+    def count_strays(self) -> int:
+        """See `Store`."""
+        query = (
+            "SELECT count(*) FROM truecast_ids"
+            " WHERE stream NOT IN (SELECT number FROM truecast_streams)"
+        )
+        return int(self._one(query)[0])
+
     def commit(self, batch: Batch) -> None:
         """See `Store`."""
         with self.db.pipeline(), self.db.transaction(), self.db.cursor() as cursor:

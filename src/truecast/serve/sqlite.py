@@ -204,6 +204,16 @@ class SQLiteStore:
                 found[stream, name] = Known(*known)
         return found
 
+    def count_ids(self, stream: int, first: int) -> int:
+        """See `Store`."""
+        query = "SELECT count(*) FROM ids WHERE stream = ? AND ticket >= ?"
+        return int(self.db.execute(query, (stream, first)).fetchone()[0])
+
+    def count_strays(self) -> int:
+        """See `Store`."""
+        query = "SELECT count(*) FROM ids WHERE stream NOT IN (SELECT number FROM streams)"
+        return int(self.db.execute(query).fetchone()[0])
+
     def commit(self, batch: Batch) -> None:
         """See `Store`."""
         with _Transaction(self.db) as db:

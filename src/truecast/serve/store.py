@@ -130,6 +130,12 @@ class Store(Protocol):
     def lookup(self, keys: Mapping[int, Sequence[str]]) -> dict[tuple[int, str], Known]:
         """Return what is known of ids, by the number of their stream."""
 
+    def count_ids(self, stream: int, first: int) -> int:
+        """Return how many ids a stream has, of tickets from `first` on."""
+
+    def count_strays(self) -> int:
+        """Return how many ids are of no stream: none, unless something is broken."""
+
     def commit(self, batch: Batch) -> None:
         """Write all of it durably, or nothing."""
 

@@ -15,6 +15,7 @@ import pytest
 from truecast.errors import UnavailableError
 from truecast.serve import requests
 from truecast.serve.events import Head, Kind, Outcomes, encode
+from truecast.serve.journal import verify
 from truecast.serve.options import StreamOptions
 from truecast.serve.rows import ForecastRow, OutcomeRow
 from truecast.serve.service import open_service, store_of
@@ -333,3 +334,37 @@ def test_a_stream_that_cannot_be_loaded_does_not_stop_the_others(tmp_path):
             return await _pair(service)
 
     assert run(again()) == "learned"
+
+
+def test_a_name_is_free_again_in_the_transaction_that_deletes_its_stream(url):
+    async def play():
+        async with open_service(url) as service:
+            await service.create("x")
+            await _pair(service)
+            seq = service.health.seq
+            answers = await asyncio.gather(
+                service.forecasts("x", [ForecastRow(0.3, "a")]),
+                service.delete("x", confirm="x"),
+                service.create("x"),
+                service.forecasts("x", [ForecastRow(0.4, "a")]),
+                service.delete("x", confirm="x"),
+                service.create("x", StreamOptions(max_groups=3)),
+                service.forecasts("x", [ForecastRow(0.5, "a")]),
+            )
+            assert [answers[k][0].again for k in (0, 3, 6)] == [False] * 3
+            assert service.health.seq == seq + 7
+            await service.create("y")
+
+    async def again():
+        async with open_service(url) as service:
+            found = (await service.forecasts("x", [ForecastRow(0.5, "a")]))[0].again
+            return found, (await service.state("x"))["options"]["max_groups"]
+
+    run(play())
+    assert run(again()) == (True, 3)
+    store = store_of(url)
+    store.read_only()
+    assert [(row.number, row.name) for row in store.streams()] == [(3, "x"), (4, "y")]
+    assert [entry.stream for entry in store.entries(0) if entry.body] == [3, 3, 4]
+    assert not verify(store).problems
+    store.close()

@@ -223,9 +223,12 @@ class PostgresStore:
             cursor.execute(
                 "SELECT 1 / (epoch = %b)::integer FROM truecast_meta FOR UPDATE", (self.epoch,)
             )
-            for created in batch.created:
+            for stream in batch.deleted:  # first: a new one may have the name
+                cursor.execute("DELETE FROM truecast_streams WHERE number = %b", (stream,))
+            for created in batch.lasting():
                 cursor.execute("INSERT INTO truecast_streams VALUES (%b, %b, %b, %b)", created)
-                cursor.execute("UPDATE truecast_meta SET numbers = %b", created[:1])
+            for number, *_ in batch.created[-1:]:
+                cursor.execute("UPDATE truecast_meta SET numbers = %b", (number,))
             if batch.entries:
                 columns = [list(column) for column in zip(*batch.entries, strict=True)]
                 cursor.execute(_INSERT_ENTRIES, columns)
@@ -234,16 +237,15 @@ class PostgresStore:
             for (stream, outcome), ids in batch.resolved.items():
                 cursor.execute(_UPDATE_IDS, (outcome, ids, stream))
             for stream in batch.deleted:
-                self._delete(cursor, stream)
+                self._erase(cursor, stream)
             for snapshot in batch.snapshots:
                 cursor.execute(_SAVE, snapshot)
 
     @staticmethod
-    def _delete(cursor: psycopg.Cursor[Any], stream: int) -> None:
+    def _erase(cursor: psycopg.Cursor[Any], stream: int) -> None:
         for query in (
             "DELETE FROM truecast_ids WHERE stream = %b",
             "DELETE FROM truecast_snapshots WHERE stream = %b",
-            "DELETE FROM truecast_streams WHERE number = %b",
             "UPDATE truecast_entries SET body = NULL WHERE stream = %b",
         ):
             cursor.execute(query, (stream,))

@@ -220,9 +220,11 @@ class SQLiteStore:
             self._check_epoch(db)
             if self._seen() != self._file:
                 raise sqlite3.OperationalError(f"{self.path} was moved or replaced")
-            for created in batch.created:
-                db.execute("INSERT INTO streams VALUES (?, ?, ?, ?)", created)
-                db.execute("UPDATE meta SET numbers = ?", created[:1])
+            for stream in batch.deleted:  # first: a new one may have the name
+                db.execute("DELETE FROM streams WHERE number = ?", (stream,))
+            db.executemany("INSERT INTO streams VALUES (?, ?, ?, ?)", batch.lasting())
+            for number, *_ in batch.created[-1:]:
+                db.execute("UPDATE meta SET numbers = ?", (number,))
             db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", batch.entries)
             for rows in batch.issued:
                 values = (
@@ -237,14 +239,13 @@ class SQLiteStore:
             for (stream, outcome), ids in batch.resolved.items():
                 db.execute(_UPDATE_IDS, (outcome, stream, _json(ids)))
             for stream in batch.deleted:
-                self._delete(db, stream)
+                self._erase(db, stream)
             db.executemany("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", batch.snapshots)
 
     @staticmethod
-    def _delete(db: sqlite3.Connection, stream: int) -> None:
+    def _erase(db: sqlite3.Connection, stream: int) -> None:
         db.execute("DELETE FROM ids WHERE stream = ?", (stream,))
         db.execute("DELETE FROM snapshots WHERE stream = ?", (stream,))
-        db.execute("DELETE FROM streams WHERE number = ?", (stream,))
         db.execute("UPDATE entries SET body = NULL WHERE stream = ?", (stream,))
 
     def snapshot(self, stream: int) -> Snapshot | None:

@@ -90,6 +90,10 @@ class Batch:
         """Add outcomes, by what they are."""
         self.resolved.setdefault((stream, outcome), []).extend(ids)
 
+    def lasting(self) -> list[tuple[int, str, bytes, int]]:
+        """Return the streams that were created and not deleted again."""
+        return [created for created in self.created if created[0] not in self.deleted]
+
     def __bool__(self) -> bool:
         return bool(self.entries or self.snapshots)
 

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -242,6 +243,41 @@ def test_a_writer_that_lost_its_lock_cannot_commit(postgres_url):
     reason, rounds = run(play())
     assert "another process" in reason
     assert rounds == 1
+
+
+def test_a_writer_that_was_replaced_leaves_the_lock_to_the_other(postgres_url):
+    first, second = store_of(postgres_url), store_of(postgres_url)
+    first.acquire(wait=False)
+    first.db.close()  # the network has cut it off
+    second.acquire(wait=True)
+    second.db.close()
+    for _ in range(3):
+        with pytest.raises(LockedError, match="taken over"):
+            first.reopen()
+    with pytest.raises(first.errors, match="not open"):
+        first.head()
+    for _ in range(50):
+        try:
+            second.reopen()
+            break
+        except LockedError:  # its old session ends a little later
+            time.sleep(0.02)
+    assert second.head() == Head()
+    second.close()
+
+
+def test_a_database_of_a_newer_version_is_not_locked(url):
+    store = store_of(url)
+    store.acquire(wait=False)
+    table = "meta" if url.startswith("sqlite") else "truecast_meta"
+    store.db.execute(f"UPDATE {table} SET schema = 99")
+    store.close()
+    refused = store_of(url)
+    for one in (refused, store_of(url)):
+        with pytest.raises(LockedError, match="newer"):
+            one.acquire(wait=False)
+    with pytest.raises(refused.errors, match="not open"):
+        refused.head()
 
 
 def test_an_epoch_of_another_stops_a_commit(url):

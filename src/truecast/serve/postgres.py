@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -96,15 +96,18 @@ class PostgresStore:
 
     def acquire(self, *, wait: bool) -> None:
         """See `Store`. The lock is held by the session."""
-        self._connect()
-        patience = time.monotonic() + _PATIENCE
-        while not self._locked():
-            if not wait and time.monotonic() > patience:
-                self.close()
-                raise LockedError(
-                    "another process writes to this database: stop it, or use standby"
-                )
-            time.sleep(_WAIT if wait else _WAIT / 10)
+        with self._closed_on_error():
+            self._connect()
+            patience = time.monotonic() + _PATIENCE
+            while not self._locked():
+                if not wait and time.monotonic() > patience:
+                    raise LockedError(
+                        "another process writes to this database: stop it, or use standby"
+                    )
+                time.sleep(_WAIT if wait else _WAIT / 10)
+            self._begin_epoch()
+
+    def _begin_epoch(self) -> None:
         with self.db.transaction():
             self.db.execute(_TABLES)
             self.db.execute(
@@ -148,11 +151,25 @@ class PostgresStore:
     def reopen(self) -> None:
         """See `Store`."""
         self.close()
-        self._connect()
-        if not self._locked():  # our old session may not have ended yet
-            raise LockedError("another process writes to this database")
+        with self._closed_on_error():
+            self._connect()
+            self._check_epoch()  # before: the lock is not ours to take, not even for a moment
+            if not self._locked():  # our old session may not have ended yet
+                raise LockedError("another process writes to this database")
+            self._check_epoch()  # nobody has come in between
+
+    def _check_epoch(self) -> None:
         if self._one("SELECT epoch FROM truecast_meta")[0] != self.epoch:
             raise LockedError("another process has taken over this database")
+
+    @contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        """A session that is of no use holds no lock."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """See `Store`."""

@@ -100,8 +100,12 @@ class SQLiteStore:
                     ) from error
                 time.sleep(_WAIT)
         self._lock = lock
-        self._connect()
-        self._begin_epoch()
+        try:
+            self._connect()
+            self._begin_epoch()
+        except BaseException:
+            self.close()
+            raise
 
     def read_only(self) -> None:
         """See `Store`."""

@@ -13,6 +13,7 @@ from truecast.serve import journal
 from truecast.serve.events import Forecasts, decode
 from truecast.serve.journal import replay, verify
 from truecast.serve.options import StreamOptions
+from truecast.serve.retention import Find, Forget
 from truecast.serve.rows import ForecastRow, OutcomeRow
 from truecast.serve.service import open_service, store_of
 
@@ -362,6 +363,27 @@ def test_an_id_that_was_used_again_does_not_go_with_its_old_entries(url):
     run(play())
     run(reuse())
     assert run(again()) == {"0": 99, "1": 3, "2": 4, "last": 5}
+
+
+def test_an_id_that_has_gone_is_new_at_once(url):
+    async def play():
+        async with open_service(url) as service:
+            await service.create("s")
+            await service.forecasts("s", [ForecastRow(0.3, "x"), ForecastRow(0.4, "w")])
+            await service.outcomes("s", [OutcomeRow("x", 1)])
+            rows = [ForecastRow(0.8, "x"), ForecastRow(0.4, "w")]
+            _, together = await asyncio.gather(  # in one transaction
+                service._ask(Find(None, 0)), service.forecasts("s", rows[1:])
+            )
+            assert together[0].again
+            _, together = await asyncio.gather(
+                service._ask(Forget(3)), service.forecasts("s", rows)
+            )
+            after = await service.forecasts("s", rows)
+            return [answer.again for answer in (*together, *after)]
+
+    assert run(play()) == [False, True, True, True]
+    assert not _verified(url).problems
 
 
 def _reticket(store, name, ticket):

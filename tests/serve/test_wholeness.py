@@ -162,6 +162,16 @@ def test_a_file_that_was_moved_is_not_written_to(tmp_path):
     assert run(play()) == ("learned", 2)
 
 
+def test_a_file_that_was_moved_is_not_shortened(tmp_path):
+    store = SQLiteStore(tmp_path / "a.db")
+    store.acquire(wait=False)
+    shutil.move(tmp_path / "a.db", tmp_path / "b.db")
+    shutil.copy(tmp_path / "b.db", tmp_path / "a.db")
+    with pytest.raises(sqlite3.OperationalError, match="moved or replaced"):
+        store.forget(Head(), {})
+    store.close()
+
+
 @pytest.mark.slow("stops PostgreSQL and starts it again")
 def test_a_server_that_went_down_is_used_again_when_it_is_back(server, postgres_url):
     async def play():

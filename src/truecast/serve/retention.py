@@ -114,6 +114,10 @@ class Forget(Request):
                 row.name for row in own if row.is_last_of(known.get((stream, row.name)), awaits)
             ]
         shelf.store.forget(base, forgotten)
+        shelf.recent.clear()
+        for stream, names in forgotten.items():
+            for name in names:
+                work.known.pop((stream, name), None)  # it was looked up before
         return base.seq
 
 

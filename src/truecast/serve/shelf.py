@@ -1,4 +1,4 @@
-"""Which streams there are, and those of them that are in memory.
+"""Which streams there are, and those of them that are in memory, with ids that were used lately.
 
 A stream that is asked for is loaded: its snapshot, then the entries since. Those not used for
 longest are saved and closed when there are too many.
@@ -14,6 +14,7 @@ from itertools import islice
 from truecast.errors import NotFoundError, StateError, UnavailableError
 from truecast.serve.events import Kind
 from truecast.serve.options import StreamOptions
+from truecast.serve.recent import Recent
 from truecast.serve.replay import Replay
 from truecast.serve.snapshots import from_snapshot, to_snapshot
 from truecast.serve.store import Batch, Snapshot, Store, StreamRow
@@ -63,6 +64,7 @@ class Shelf:
 
     def __init__(self, store: Store, most: int) -> None:
         self.store, self.most = store, most
+        self.recent = Recent(store)
         self.listed: dict[str, Listed] = {}
         self.by_number: dict[int, Listed] = {}
         self.behind: deque[str] = deque()  # their figures are those of the last snapshot

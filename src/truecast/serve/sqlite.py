@@ -168,6 +168,11 @@ class SQLiteStore:
         if found is None or found[0] != self.epoch:
             raise LockedError(f"another process has taken over {self.path}")
 
+    def _check_ours(self, db: sqlite3.Connection) -> None:
+        self._check_epoch(db)
+        if self._seen() != self._file:
+            raise sqlite3.OperationalError(f"{self.path} was moved or replaced")
+
     def head(self) -> Head:
         """See `Store`."""
         row = self.db.execute(
@@ -221,9 +226,7 @@ class SQLiteStore:
     def commit(self, batch: Batch) -> None:
         """See `Store`."""
         with _Transaction(self.db) as db:
-            self._check_epoch(db)
-            if self._seen() != self._file:
-                raise sqlite3.OperationalError(f"{self.path} was moved or replaced")
+            self._check_ours(db)
             for stream in batch.deleted:  # first: a new one may have the name
                 db.execute("DELETE FROM streams WHERE number = ?", (stream,))
             db.executemany("INSERT INTO streams VALUES (?, ?, ?, ?)", batch.lasting())
@@ -297,7 +300,7 @@ class SQLiteStore:
     def forget(self, base: Head, ids: Mapping[int, Sequence[str]]) -> None:
         """See `Store`."""
         with _Transaction(self.db) as db:
-            self._check_epoch(db)
+            self._check_ours(db)
             for stream, names in ids.items():
                 keys = [(stream, name) for name in names]
                 db.executemany("DELETE FROM ids WHERE stream = ? AND id = ?", keys)

@@ -23,6 +23,7 @@ from truecast.serve.service import open_service, store_of
 from truecast.serve.sqlite import SQLiteStore
 from truecast.serve.store import Batch, LockedError
 
+needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux")
 KILLS = Path(__file__).parent / "kills.py"
 
 
@@ -89,6 +90,52 @@ def test_after_a_power_cut_there_is_all_that_was_acknowledged(tmp_path):
         heads.append(head)
     store.close()
     assert len({h.seq for h in heads}) == 41
+
+
+@pytest.fixture
+def synced(monkeypatch):
+    """The folders that were synced, and what was in them then."""
+    found, sync = {}, os.fsync
+
+    def note(descriptor):
+        sync(descriptor)
+        path = Path(f"/proc/self/fd/{descriptor}").resolve()
+        if path.is_dir():
+            found[path] = set(os.listdir(path))
+
+    monkeypatch.setattr(os, "fsync", note)
+    return found
+
+
+@needs_proc
+def test_an_export_is_on_the_disk_before_its_entries_go(tmp_path, monkeypatch, synced):
+    before = []
+    forget = SQLiteStore.forget
+
+    def noted(store, *what):
+        before.append(dict(synced))
+        forget(store, *what)
+
+    monkeypatch.setattr(SQLiteStore, "forget", noted)
+
+    async def play():
+        async with open_service(f"sqlite:///{tmp_path}/a.db") as service:
+            await service.create("x")
+            return await service.retain(max_bytes=0, export_to=tmp_path / "old" / "er")
+
+    file = run(play()).file
+    assert file.name in before[0][tmp_path / "old" / "er"]
+    assert "er" in before[0][tmp_path / "old"]
+    assert "old" in before[0][tmp_path]
+
+
+@needs_proc
+def test_the_folder_of_a_database_is_on_the_disk(tmp_path, synced):
+    store = SQLiteStore(tmp_path / "some" / "where" / "a.db")
+    store.acquire(wait=False)
+    store.close()
+    assert "some" in synced[tmp_path]
+    assert "where" in synced[tmp_path / "some"]
 
 
 async def _pair(service, score=0.4):

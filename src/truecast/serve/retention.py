@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
+from truecast._atomic import make_folder, sync
 from truecast.errors import InputError, UnavailableError
 from truecast.serve.events import Body, Forecasts, Head, Outcomes, decode
 from truecast.serve.requests import Request, Work
@@ -175,10 +176,11 @@ async def retain(
 def _export(reader: Store, first: int, last: int, file: Path) -> None:
     from truecast.serve.export import export
 
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(file.parent)
     reader.read_only()
     try:
         names = {row.number: row.name for row in reader.streams()}
         export(reader.entries(first, until=last), names, file)
+        sync(file.parent)  # its name too: the entries go next
     finally:
         reader.close()

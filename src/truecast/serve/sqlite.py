@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from truecast._atomic import hold
+from truecast._atomic import hold, make_folder
 from truecast.errors import FileError
 from truecast.serve.events import ORIGIN, Entry, Head
 from truecast.serve.store import SCHEMA, Batch, Known, LockedError, Snapshot, StreamRow
@@ -86,7 +86,7 @@ class SQLiteStore:
 
     def acquire(self, *, wait: bool) -> None:
         """See `Store`. The lock is held by this process until it ends, however it ends."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path.parent)
         lock = Path(f"{self.path}.lock").open("ab")  # noqa: SIM115  # kept open: it is the lock
         while True:
             try:

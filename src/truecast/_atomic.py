@@ -16,6 +16,7 @@ __all__ = [
     "hold",
     "in_the_way",
     "is_device",
+    "make_folder",
     "open_no_link",
     "refuse_foreign",
     "replaced",
@@ -126,6 +127,14 @@ def in_the_way(place: Path, option: str = "") -> FileError:
     """Return the error for a file that we have not made, where we would make one."""
     reason = "already exists and was not made by a run like this: remove it, or choose another name"
     return FileError(str(place), f"{reason} ({option})" if option else reason)
+
+
+def make_folder(path: Path, mode: int = 0o777) -> None:
+    """Make a folder and those above it, on the disk; one that is there stays as it is."""
+    made = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(mode, parents=True, exist_ok=True)
+    for folder in made:
+        sync(folder.parent)
 
 
 def sync(path: Path) -> None:

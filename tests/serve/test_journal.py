@@ -9,8 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from truecast.cli import main
+from truecast.serve import journal
+from truecast.serve.events import Forecasts, decode
 from truecast.serve.journal import replay, verify
 from truecast.serve.options import StreamOptions
+from truecast.serve.retention import Find, Forget
 from truecast.serve.rows import ForecastRow, OutcomeRow
 from truecast.serve.service import open_service, store_of
 
@@ -118,8 +121,15 @@ def test_a_changed_entry_is_found_and_named(tmp_path, table, key, column):
         "DELETE FROM ids WHERE id = 'x-1-0'",
         "UPDATE ids SET outcome = 1 - outcome"
         " WHERE id = (SELECT min(id) FROM ids WHERE outcome >= 0)",
+        "UPDATE ids SET outcome = 1 WHERE id = (SELECT min(id) FROM ids WHERE outcome IS NULL)",
         "UPDATE ids SET said = zeroblob(8) WHERE id = 'y-0-0'",
+        "INSERT INTO ids SELECT stream, 'extra', ticket, score, said, outcome"
+        " FROM ids WHERE id = 'y-0-0'",
+        "INSERT INTO ids SELECT 77, id, ticket, score, said, outcome FROM ids WHERE id = 'y-0-0'",
         "UPDATE snapshots SET state = zeroblob(80)",
+        "UPDATE snapshots SET seq = seq + 256 WHERE length(state) > 0",
+        "UPDATE snapshots SET seq = seq - 1 WHERE length(state) > 0",
+        "UPDATE snapshots SET seq = seq + 256 WHERE length(state) = 0",
         "UPDATE streams SET options = '{}' WHERE name = 'x'",
         "UPDATE entries SET body = NULL WHERE seq = 4",
     ],
@@ -131,6 +141,43 @@ def test_other_damage_is_found(tmp_path, change):
     db.commit()
     db.close()
     assert _verified(f"sqlite:///{tmp_path}/a.db").problems
+
+
+def test_what_retention_has_left_is_compared_as_far_as_entries_say(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "_AT_ONCE", 7)  # so that outcomes come in later lots
+    url = f"sqlite:///{tmp_path}/a.db"
+
+    async def play():
+        async with open_service(url) as service:
+            await service.create("x", StreamOptions(max_unresolved=60))
+            await _play(service, "x", 10)
+            await service.retain(max_bytes=3_000)
+
+    run(play())
+    found = _verified(url)
+    assert not found.problems
+    assert found.first > 1
+    db = sqlite3.connect(tmp_path / "a.db")
+    store = store_of(url)
+    store.read_only()
+    bodies = map(decode, store.entries(found.first - 1))
+    first = next(body.first for body in bodies if isinstance(body, Forecasts))
+    store.close()
+    rows = f"FROM ids WHERE ticket >= {first} AND outcome IS NULL"
+    for change in (
+        f"UPDATE ids SET outcome = 1 WHERE id = (SELECT min(id) {rows})",
+        f"INSERT INTO ids SELECT stream, 'extra', max(ticket), score, said, outcome {rows}",
+    ):
+        db.execute("BEGIN")
+        before = db.execute("SELECT * FROM ids").fetchall()
+        db.execute(change)
+        db.commit()
+        assert _verified(url).problems
+        db.execute("DELETE FROM ids")
+        db.executemany("INSERT INTO ids VALUES (?, ?, ?, ?, ?, ?)", before)
+        db.commit()
+        assert not _verified(url).problems
+    db.close()
 
 
 def _content(path):
@@ -247,3 +294,180 @@ def test_size_can_be_what_lets_entries_go(tmp_path):
     nothing, some, status = run(play())
     assert (nothing, status) == (0, "learned")
     assert 5 < some < 36
+
+
+def _sizes(url):
+    """What each entry counts for, when entries go by size."""
+    store = store_of(url)
+    store.read_only()
+    sizes = [len(entry.body) + 100 for entry in store.entries(0)]
+    store.close()
+    return sizes
+
+
+async def _keep(service, url, last):
+    """Let all but the last entries go."""
+    await service.retain(max_bytes=sum(_sizes(url)[-last:]))
+    assert len(_sizes(url)) == last
+
+
+def test_an_id_goes_with_its_outcome_and_not_before(url):
+    async def play():
+        async with open_service(url) as service:
+            await service.create("s")
+            await service.forecasts("s", [ForecastRow(0.3, "x"), ForecastRow(0.4, "w")])
+            await service.outcomes("s", [OutcomeRow("x", 1)])
+            await _keep(service, url, 1)  # the forecast has gone, its outcome has not
+            assert not _verified(url).problems
+            assert (await service.forecasts("s", [ForecastRow(0.3, "x")]))[0].again
+            await service.forecasts("s", [ForecastRow(0.5, "y")])
+            await _keep(service, url, 1)
+
+    async def again():
+        async with open_service(url) as service:
+            rows = [ForecastRow(0.8, "x"), ForecastRow(0.4, "w")]
+            answers = await service.forecasts("s", rows)
+            assert [answer.again for answer in answers] == [False, True]
+
+    run(play())
+    run(again())
+    assert not _verified(url).problems
+
+
+def test_an_id_that_was_used_again_does_not_go_with_its_old_entries(url):
+    async def play():
+        async with open_service(url) as service:
+            await service.create("s")
+            await service.forecasts("s", [ForecastRow(0.3, "x")])
+            await service.give_up("s", ids=["x"])
+            await _keep(service, url, 1)
+
+    async def reuse():
+        async with open_service(url) as service:
+            assert not (await service.forecasts("s", [ForecastRow(0.8, "x")]))[0].again
+            await service.outcomes("s", [OutcomeRow("x", 0)])
+            await _keep(service, url, 2)
+
+    async def again():
+        async with open_service(url) as service:
+            assert (await service.forecasts("s", [ForecastRow(0.8, "x")]))[0].again
+            # as one that an older version has left: an outcome whose id is another's by now
+            rows = [ForecastRow(0.1 * k, f"{k}") for k in range(3)]
+            await service.forecasts("s", rows)
+            await service.outcomes("s", [OutcomeRow("0", 1)])
+            _reticket(service._writer.store, "0", 99)
+            await service.forecasts("s", [ForecastRow(0.5, "last")])
+            await _keep(service, url, 1)
+            return _tickets(service._writer.store)
+
+    run(play())
+    run(reuse())
+    assert run(again()) == {"0": 99, "1": 3, "2": 4, "last": 5}
+
+
+def test_an_id_that_has_gone_is_new_at_once(url):
+    async def play():
+        async with open_service(url) as service:
+            await service.create("s")
+            await service.forecasts("s", [ForecastRow(0.3, "x"), ForecastRow(0.4, "w")])
+            await service.outcomes("s", [OutcomeRow("x", 1)])
+            rows = [ForecastRow(0.8, "x"), ForecastRow(0.4, "w")]
+            _, together = await asyncio.gather(  # in one transaction
+                service._ask(Find(None, 0)), service.forecasts("s", rows[1:])
+            )
+            assert together[0].again
+            _, together = await asyncio.gather(
+                service._ask(Forget(3)), service.forecasts("s", rows)
+            )
+            after = await service.forecasts("s", rows)
+            return [answer.again for answer in (*together, *after)]
+
+    assert run(play()) == [False, True, True, True]
+    assert not _verified(url).problems
+
+
+def _reticket(store, name, ticket):
+    table = "ids" if store.db.__class__.__module__ == "sqlite3" else "truecast_ids"
+    store.db.execute(f"UPDATE {table} SET ticket = {ticket} WHERE id = '{name}'")
+
+
+def _tickets(store):
+    found = store.lookup({1: ["x", "0", "1", "2", "last"]})
+    return {name: known.ticket for (_, name), known in found.items()}
+
+
+def _change(path, change):
+    db = sqlite3.connect(path)
+    db.execute(change)
+    db.commit()
+    db.close()
+
+
+@pytest.mark.parametrize("damage", ["seq = seq + 256", "state = substr(state, 1, 60)"])
+def test_entries_stay_until_a_snapshot_holds_what_they_say(tmp_path, damage):
+    url = f"sqlite:///{tmp_path}/a.db"
+
+    async def begin():
+        async with open_service(url) as service:
+            await service.create("s")
+            await service.forecasts("s", [ForecastRow(0.3, f"{k}") for k in range(80)])
+
+    async def go_on():
+        async with open_service(url) as service:
+            await service.outcomes("s", [OutcomeRow(f"{k}", 0) for k in range(80)])
+            assert (await service.retain(max_bytes=0)).entries == 3
+            return await service.state("s")
+
+    async def again():
+        async with open_service(url) as service:
+            return await service.state("s")
+
+    run(begin())
+    _change(tmp_path / "a.db", f"UPDATE snapshots SET {damage}")
+    state = run(go_on())
+    assert (run(again()), state["seq"]) == (state, 3)
+    assert not _verified(url).problems
+
+
+def test_a_snapshot_that_was_damaged_at_rest_keeps_its_entries_from_going(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+
+    async def begin():
+        async with open_service(url) as service:
+            await service.create("s")
+            await service.forecasts("s", [ForecastRow(0.3, f"{k}") for k in range(80)])
+            return await service.state("s")
+
+    async def go_on():
+        async with open_service(url) as service:
+            await service.retain(max_bytes=0)
+
+    async def again():
+        async with open_service(url) as service:
+            return await service.state("s")
+
+    state = run(begin())
+    _change(tmp_path / "a.db", "UPDATE snapshots SET state = substr(state, 1, 60)")
+    run(go_on())
+    assert run(again()) == state
+
+
+def test_a_stream_that_cannot_be_loaded_keeps_its_entries_and_the_others_go(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+
+    async def begin():
+        async with open_service(url) as service:
+            for name in ("x", "bad"):
+                await service.create(name)
+            await service.retain(max_bytes=0)
+            for name in ("x", "bad", "x"):
+                await service.forecasts(name, [ForecastRow(0.5)])
+
+    async def go_on():
+        async with open_service(url) as service:
+            return (await service.retain(max_bytes=0)).entries
+
+    run(begin())
+    _change(tmp_path / "a.db", "UPDATE snapshots SET state = zeroblob(60) WHERE stream = 2")
+    assert (run(go_on()), run(go_on())) == (1, 0)
+    assert _verified(url).first == 4

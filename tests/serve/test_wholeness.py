@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,14 @@ import pytest
 from truecast.errors import UnavailableError
 from truecast.serve import requests
 from truecast.serve.events import Head, Kind, Outcomes, encode
+from truecast.serve.journal import verify
 from truecast.serve.options import StreamOptions
 from truecast.serve.rows import ForecastRow, OutcomeRow
 from truecast.serve.service import open_service, store_of
 from truecast.serve.sqlite import SQLiteStore
 from truecast.serve.store import Batch, LockedError
 
+needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux")
 KILLS = Path(__file__).parent / "kills.py"
 
 
@@ -87,6 +90,52 @@ def test_after_a_power_cut_there_is_all_that_was_acknowledged(tmp_path):
         heads.append(head)
     store.close()
     assert len({h.seq for h in heads}) == 41
+
+
+@pytest.fixture
+def synced(monkeypatch):
+    """The folders that were synced, and what was in them then."""
+    found, sync = {}, os.fsync
+
+    def note(descriptor):
+        sync(descriptor)
+        path = Path(f"/proc/self/fd/{descriptor}").resolve()
+        if path.is_dir():
+            found[path] = set(os.listdir(path))
+
+    monkeypatch.setattr(os, "fsync", note)
+    return found
+
+
+@needs_proc
+def test_an_export_is_on_the_disk_before_its_entries_go(tmp_path, monkeypatch, synced):
+    before = []
+    forget = SQLiteStore.forget
+
+    def noted(store, *what):
+        before.append(dict(synced))
+        forget(store, *what)
+
+    monkeypatch.setattr(SQLiteStore, "forget", noted)
+
+    async def play():
+        async with open_service(f"sqlite:///{tmp_path}/a.db") as service:
+            await service.create("x")
+            return await service.retain(max_bytes=0, export_to=tmp_path / "old" / "er")
+
+    file = run(play()).file
+    assert file.name in before[0][tmp_path / "old" / "er"]
+    assert "er" in before[0][tmp_path / "old"]
+    assert "old" in before[0][tmp_path]
+
+
+@needs_proc
+def test_the_folder_of_a_database_is_on_the_disk(tmp_path, synced):
+    store = SQLiteStore(tmp_path / "some" / "where" / "a.db")
+    store.acquire(wait=False)
+    store.close()
+    assert "some" in synced[tmp_path]
+    assert "where" in synced[tmp_path / "some"]
 
 
 async def _pair(service, score=0.4):
@@ -158,6 +207,16 @@ def test_a_file_that_was_moved_is_not_written_to(tmp_path):
             return await _recovers(service), (await service.overview("x")).rounds
 
     assert run(play()) == ("learned", 2)
+
+
+def test_a_file_that_was_moved_is_not_shortened(tmp_path):
+    store = SQLiteStore(tmp_path / "a.db")
+    store.acquire(wait=False)
+    shutil.move(tmp_path / "a.db", tmp_path / "b.db")
+    shutil.copy(tmp_path / "b.db", tmp_path / "a.db")
+    with pytest.raises(sqlite3.OperationalError, match="moved or replaced"):
+        store.forget(Head(), {})
+    store.close()
 
 
 @pytest.mark.slow("stops PostgreSQL and starts it again")
@@ -241,6 +300,41 @@ def test_a_writer_that_lost_its_lock_cannot_commit(postgres_url):
     reason, rounds = run(play())
     assert "another process" in reason
     assert rounds == 1
+
+
+def test_a_writer_that_was_replaced_leaves_the_lock_to_the_other(postgres_url):
+    first, second = store_of(postgres_url), store_of(postgres_url)
+    first.acquire(wait=False)
+    first.db.close()  # the network has cut it off
+    second.acquire(wait=True)
+    second.db.close()
+    for _ in range(3):
+        with pytest.raises(LockedError, match="taken over"):
+            first.reopen()
+    with pytest.raises(first.errors, match="not open"):
+        first.head()
+    for _ in range(50):
+        try:
+            second.reopen()
+            break
+        except LockedError:  # its old session ends a little later
+            time.sleep(0.02)
+    assert second.head() == Head()
+    second.close()
+
+
+def test_a_database_of_a_newer_version_is_not_locked(url):
+    store = store_of(url)
+    store.acquire(wait=False)
+    table = "meta" if url.startswith("sqlite") else "truecast_meta"
+    store.db.execute(f"UPDATE {table} SET schema = 99")
+    store.close()
+    refused = store_of(url)
+    for one in (refused, store_of(url)):
+        with pytest.raises(LockedError, match="newer"):
+            one.acquire(wait=False)
+    with pytest.raises(refused.errors, match="not open"):
+        refused.head()
 
 
 def test_an_epoch_of_another_stops_a_commit(url):
@@ -333,3 +427,37 @@ def test_a_stream_that_cannot_be_loaded_does_not_stop_the_others(tmp_path):
             return await _pair(service)
 
     assert run(again()) == "learned"
+
+
+def test_a_name_is_free_again_in_the_transaction_that_deletes_its_stream(url):
+    async def play():
+        async with open_service(url) as service:
+            await service.create("x")
+            await _pair(service)
+            seq = service.health.seq
+            answers = await asyncio.gather(
+                service.forecasts("x", [ForecastRow(0.3, "a")]),
+                service.delete("x", confirm="x"),
+                service.create("x"),
+                service.forecasts("x", [ForecastRow(0.4, "a")]),
+                service.delete("x", confirm="x"),
+                service.create("x", StreamOptions(max_groups=3)),
+                service.forecasts("x", [ForecastRow(0.5, "a")]),
+            )
+            assert [answers[k][0].again for k in (0, 3, 6)] == [False] * 3
+            assert service.health.seq == seq + 7
+            await service.create("y")
+
+    async def again():
+        async with open_service(url) as service:
+            found = (await service.forecasts("x", [ForecastRow(0.5, "a")]))[0].again
+            return found, (await service.state("x"))["options"]["max_groups"]
+
+    run(play())
+    assert run(again()) == (True, 3)
+    store = store_of(url)
+    store.read_only()
+    assert [(row.number, row.name) for row in store.streams()] == [(3, "x"), (4, "y")]
+    assert [entry.stream for entry in store.entries(0) if entry.body] == [3, 3, 4]
+    assert not verify(store).problems
+    store.close()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from truecast._atomic import make_folder
 from truecast.cli.shared import Refusal, echo, errors, file_type, say
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def _settings(options: dict[str, Any]) -> Settings:
         raise click.UsageError("--tls-cert and --tls-key go together")
     data = None if options["database"] is not None else options["data"] or Path(DATA)
     if data is not None:
-        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(data, 0o700)
     return Settings(
         database=options["database"] or f"sqlite:///{(data or Path()).resolve() / DATABASE}",
         host=options["host"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ from truecast.serve.stream import LiveStream
 __all__ = ["Replayed", "Verified", "checked_entries", "replay", "verify"]
 
 MOST_PROBLEMS = 100  # that are listed
+_FOREVER = 1 << 62
 _AT_ONCE = 5_000  # ids that are looked up at a time
 
 Progress = Callable[[int], None]
@@ -106,7 +108,7 @@ def verify(store: Store, progress: Progress | None = None) -> Verified:
         live = {row.number: row for row in store.streams()}
         _check_bodies(store, found, live, progress)
         for snapshot in store.snapshots():
-            _check_snapshot(snapshot, live.get(snapshot.stream), found)
+            _check_snapshot(store, snapshot, live.get(snapshot.stream), found)
     except unreadable as error:
         found.add(f"after entry {found.last}: it cannot be read: {error}")
     return found
@@ -134,16 +136,22 @@ def _check_bodies(
             if row is not None:
                 table.add(entry, body)
         elif isinstance(body, Created) and row is not None:
+            table.begin(entry.stream)
             same = (row.name, row.options) == (body.name, body.options)
             if not same:
                 found.add(f"entry {entry.seq}: the list of streams has another name or options")
-    table.flush()
+    table.end(live)
 
 
-def _check_snapshot(snapshot: Snapshot, row: StreamRow | None, found: Verified) -> None:
+def _check_snapshot(
+    store: Store, snapshot: Snapshot, row: StreamRow | None, found: Verified
+) -> None:
     if row is None:
         found.add(f"the snapshot of stream {snapshot.stream}: there is no such stream")
         return
+    seq, number = snapshot.seq, snapshot.stream
+    if seq > store.base().seq and not any(store.entries(seq - 1, stream=number, until=seq)):
+        found.add(f"the snapshot of stream {number}: entry {seq} is not of this stream")
     try:
         from_snapshot(StreamOptions.from_json(row.options), snapshot)
     except Exception as error:  # whatever damage leads to
@@ -151,15 +159,27 @@ def _check_snapshot(snapshot: Snapshot, row: StreamRow | None, found: Verified) 
 
 
 class _Table:
-    """Compares entries with the table of ids, many at a time."""
+    """Compares entries with the table of ids, many at a time.
+
+    Ids of forecasts whose entries have gone are compared if their outcomes are here.
+    """
 
     def __init__(self, store: Store, found: Verified) -> None:
         self.store, self.found = store, found
         self.expected: dict[tuple[int, str], tuple[int, Known]] = {}
+        self.early: dict[tuple[int, str], int] = {}  # entries of ids whose outcomes must follow
+        self.first: dict[int, int] = {}  # by stream, the first ticket whose entry is here
+        self.made: Counter[int] = Counter()  # by stream, forecasts in entries
+
+    def begin(self, stream: int) -> None:
+        """Note that all entries of a stream are here."""
+        self.first[stream] = -_FOREVER
 
     def add(self, entry: Entry, body: Forecasts | Outcomes) -> None:
         """Compare an entry, now or later."""
         if isinstance(body, Forecasts):
+            self.first.setdefault(entry.stream, body.first)
+            self.made[entry.stream] += len(body.ids)
             width = len(body.scores) // max(len(body.ids), 1)
             for k, name in enumerate(body.ids):
                 part = slice(k * width, (k + 1) * width)
@@ -170,6 +190,7 @@ class _Table:
             tickets = np.frombuffer(body.tickets, "<i8").tolist()
             for name, ticket, outcome in zip(body.ids, tickets, outcomes, strict=True):
                 nothing = 0, Known(ticket, b"", b"", None)
+                self.early.pop((entry.stream, name), None)
                 _, known = self.expected.get((entry.stream, name), nothing)
                 known = known._replace(outcome=outcome)
                 self.expected[entry.stream, name] = entry.seq, known
@@ -183,14 +204,35 @@ class _Table:
             keys.setdefault(stream, []).append(name)
         known = self.store.lookup(keys) if keys else {}
         for key, (seq, expected) in self.expected.items():
-            if not _agree(expected, known.get(key)):
-                self.found.add(f"entry {seq}: the table of ids differs for {key[1]!r:.120}")
+            row = known.get(key)
+            if row is None or not _agree(expected, row):
+                self._differs(key, seq)
+            elif expected.outcome is None and row.outcome is not None:
+                self.early[key] = seq
         self.expected.clear()
 
+    def end(self, live: dict[int, StreamRow]) -> None:
+        """Compare what is left, and look for rows that no entry has made."""
+        self.flush()
+        for key, seq in self.early.items():
+            self._differs(key, seq)
+        for number, first in self.first.items():
+            extra = self.store.count_ids(number, first) - self.made[number]
+            if extra > 0:
+                self.found.add(
+                    f"stream {live[number].name}: {extra} rows too many in the table of ids"
+                )
+        strays = self.store.count_strays()
+        if strays:
+            self.found.add(f"{strays} rows in the table of ids are of no stream")
 
-def _agree(expected: Known, known: Known | None) -> bool:
+    def _differs(self, key: tuple[int, str], seq: int) -> None:
+        self.found.add(f"entry {seq}: the table of ids differs for {key[1]!r:.120}")
+
+
+def _agree(expected: Known, known: Known) -> bool:
     """Whether the table has what entries say; an outcome may have come in a later one."""
-    if known is None or expected.ticket != known.ticket:
+    if expected.ticket != known.ticket:
         return False
     if expected.outcome is not None and expected.outcome != known.outcome:
         return False

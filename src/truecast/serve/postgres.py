@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -96,15 +96,18 @@ class PostgresStore:
 
     def acquire(self, *, wait: bool) -> None:
         """See `Store`. The lock is held by the session."""
-        self._connect()
-        patience = time.monotonic() + _PATIENCE
-        while not self._locked():
-            if not wait and time.monotonic() > patience:
-                self.close()
-                raise LockedError(
-                    "another process writes to this database: stop it, or use standby"
-                )
-            time.sleep(_WAIT if wait else _WAIT / 10)
+        with self._closed_on_error():
+            self._connect()
+            patience = time.monotonic() + _PATIENCE
+            while not self._locked():
+                if not wait and time.monotonic() > patience:
+                    raise LockedError(
+                        "another process writes to this database: stop it, or use standby"
+                    )
+                time.sleep(_WAIT if wait else _WAIT / 10)
+            self._begin_epoch()
+
+    def _begin_epoch(self) -> None:
         with self.db.transaction():
             self.db.execute(_TABLES)
             self.db.execute(
@@ -148,11 +151,25 @@ class PostgresStore:
     def reopen(self) -> None:
         """See `Store`."""
         self.close()
-        self._connect()
-        if not self._locked():  # our old session may not have ended yet
-            raise LockedError("another process writes to this database")
+        with self._closed_on_error():
+            self._connect()
+            self._check_epoch()  # before: the lock is not ours to take, not even for a moment
+            if not self._locked():  # our old session may not have ended yet
+                raise LockedError("another process writes to this database")
+            self._check_epoch()  # nobody has come in between
+
+    def _check_epoch(self) -> None:
         if self._one("SELECT epoch FROM truecast_meta")[0] != self.epoch:
             raise LockedError("another process has taken over this database")
+
+    @contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        """A session that is of no use holds no lock."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """See `Store`."""
@@ -203,6 +220,19 @@ class PostgresStore:
         )
         return {(stream, name): Known(*known) for stream, name, *known in rows}
 
+    def count_ids(self, stream: int, first: int) -> int:
+        """See `Store`."""
+        query = "SELECT count(*) FROM truecast_ids WHERE stream = %b AND ticket >= %b"
+        return int(self._one(query, (stream, first))[0])
+
+    def count_strays(self) -> int:
+        """See `Store`."""
+        query = (
+            "SELECT count(*) FROM truecast_ids"
+            " WHERE stream NOT IN (SELECT number FROM truecast_streams)"
+        )
+        return int(self._one(query)[0])
+
     def commit(self, batch: Batch) -> None:
         """See `Store`."""
         with self.db.pipeline(), self.db.transaction(), self.db.cursor() as cursor:
@@ -210,9 +240,12 @@ class PostgresStore:
             cursor.execute(
                 "SELECT 1 / (epoch = %b)::integer FROM truecast_meta FOR UPDATE", (self.epoch,)
             )
-            for created in batch.created:
+            for stream in batch.deleted:  # first: a new one may have the name
+                cursor.execute("DELETE FROM truecast_streams WHERE number = %b", (stream,))
+            for created in batch.lasting():
                 cursor.execute("INSERT INTO truecast_streams VALUES (%b, %b, %b, %b)", created)
-                cursor.execute("UPDATE truecast_meta SET numbers = %b", created[:1])
+            for number, *_ in batch.created[-1:]:
+                cursor.execute("UPDATE truecast_meta SET numbers = %b", (number,))
             if batch.entries:
                 columns = [list(column) for column in zip(*batch.entries, strict=True)]
                 cursor.execute(_INSERT_ENTRIES, columns)
@@ -221,16 +254,15 @@ class PostgresStore:
             for (stream, outcome), ids in batch.resolved.items():
                 cursor.execute(_UPDATE_IDS, (outcome, ids, stream))
             for stream in batch.deleted:
-                self._delete(cursor, stream)
+                self._erase(cursor, stream)
             for snapshot in batch.snapshots:
                 cursor.execute(_SAVE, snapshot)
 
     @staticmethod
-    def _delete(cursor: psycopg.Cursor[Any], stream: int) -> None:
+    def _erase(cursor: psycopg.Cursor[Any], stream: int) -> None:
         for query in (
             "DELETE FROM truecast_ids WHERE stream = %b",
             "DELETE FROM truecast_snapshots WHERE stream = %b",
-            "DELETE FROM truecast_streams WHERE number = %b",
             "UPDATE truecast_entries SET body = NULL WHERE stream = %b",
         ):
             cursor.execute(query, (stream,))
@@ -268,6 +300,13 @@ class PostgresStore:
             if len(rows) < _BATCH:
                 return
             after = rows[-1][0]
+
+    def oldest(self, stream: int) -> int | None:
+        """See `Store`."""
+        seq: int | None = self._one(
+            "SELECT min(seq) FROM truecast_entries WHERE stream = %b", (stream,)
+        )[0]
+        return seq
 
     def cut(self, before: int | None, most: int | None) -> int:
         """See `Store`."""

@@ -1,21 +1,26 @@
 """Let old entries go: export them first, then forget them, a few at a time.
 
 Entries go from the front of the journal, so that the chain of checksums holds for the rest. Before
-that, every stream is saved: its state no longer needs them. The ids of forecasts that have an
-outcome go with them; an id that comes again later is then a new forecast.
+that, every stream is saved: its state no longer needs them. An id goes with the entry of its
+outcome, or with that of its forecast if it was given up; if it comes again later, it is a new
+forecast.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from truecast.errors import InputError
-from truecast.serve.events import Forecasts, Head, Outcomes, decode
+import numpy as np
+
+from truecast._atomic import make_folder, sync
+from truecast.errors import InputError, UnavailableError
+from truecast.serve.events import Body, Forecasts, Head, Outcomes, decode
 from truecast.serve.requests import Request, Work
 from truecast.serve.store import Batch, Known, Store
 
@@ -26,6 +31,7 @@ __all__ = ["Retired", "retain"]
 
 _SLICE = 5_000  # rows that are forgotten in one go
 _FOREVER = 1 << 62
+_log = logging.getLogger("truecast.serve")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,10 @@ class Retired:
 
 @dataclass(slots=True)
 class Find(Request):
-    """Save all streams, and find the last entry that may go."""
+    """Save all streams that have entries to go, and find the last entry that may go.
+
+    What is needed to load a stream that cannot be saved stays.
+    """
 
     reads: ClassVar[bool] = True
     before: int | None
@@ -59,12 +68,19 @@ class Find(Request):
         if last <= first:
             return first, first
         for row in shelf.store.streams():
-            if row.brief or row.behind:
+            oldest = shelf.store.oldest(row.number)
+            if oldest is None or oldest > last or shelf.holds(row):
+                continue
+            try:
                 shelf.open(row.name)
-                saved = Batch(snapshots=[shelf.snapshot(row.name, whole=True)])
-                shelf.store.commit(saved)
-                shelf.saved(saved)
-                shelf.drop(set(shelf.too_many()))
+            except UnavailableError as error:
+                last = oldest - 1
+                _log.warning("entries from %d on are kept: %s", oldest, error)
+                continue
+            saved = Batch(snapshots=[shelf.snapshot(row.name, whole=True)])
+            shelf.store.commit(saved)
+            shelf.saved(saved)
+            shelf.drop(set(shelf.too_many()))
         return first, last
 
 
@@ -80,30 +96,53 @@ class Forget(Request):
         """See `Request`; returns the last entry that has gone."""
         shelf = work.shelf
         base, rows = shelf.store.base(), 0
-        forgotten: dict[int, list[str]] = {}
-        names = {listed.number: name for name, listed in shelf.listed.items()}
+        leaving: dict[int, list[_Row]] = {}
         for entry in shelf.store.entries(base.seq, until=self.until):
             base = Head(entry.seq, entry.at, entry.chain)
-            if entry.stream in names and entry.body is not None:
-                body = decode(entry)
-                if isinstance(body, Forecasts | Outcomes):
-                    ids = forgotten.setdefault(entry.stream, [])
-                    ids.extend(body.ids)
-                    rows += len(body.ids)
+            if entry.stream in shelf.by_number and entry.body is not None:
+                own = _rows(decode(entry))
+                leaving.setdefault(entry.stream, []).extend(own)
+                rows += len(own)
             if rows >= _SLICE:
                 break
-        known = shelf.store.lookup(forgotten)
-        for stream, ids in forgotten.items():
-            awaits = shelf.open(names[stream]).record.awaits
+        known = shelf.store.lookup(
+            {stream: [row.name for row in own] for stream, own in leaving.items()}
+        )
+        forgotten: dict[int, list[str]] = {}
+        for stream, own in leaving.items():
+            awaits = shelf.open(shelf.by_number[stream].name).record.awaits
             forgotten[stream] = [
-                name for name in ids if not _is_open(known.get((stream, name)), awaits)
+                row.name for row in own if row.is_last_of(known.get((stream, row.name)), awaits)
             ]
         shelf.store.forget(base, forgotten)
+        shelf.recent.clear()
+        for stream, names in forgotten.items():
+            for name in names:
+                work.known.pop((stream, name), None)  # it was looked up before
         return base.seq
 
 
-def _is_open(known: Known | None, awaits: Callable[[int], bool]) -> bool:
-    return known is not None and known.outcome is None and awaits(known.ticket)
+class _Row(NamedTuple):
+    """A row of an entry that goes."""
+
+    name: str
+    ticket: int
+    is_outcome: bool
+
+    def is_last_of(self, known: Known | None, awaits: Callable[[int], bool]) -> bool:
+        """Whether nothing after this row needs the id; it may be another forecast's by now."""
+        if known is None or known.ticket != self.ticket:
+            return False
+        return self.is_outcome or (known.outcome is None and not awaits(self.ticket))
+
+
+def _rows(body: Body) -> list[_Row]:
+    if isinstance(body, Forecasts):
+        return [_Row(name, ticket, False) for ticket, name in enumerate(body.ids, body.first)]
+    if isinstance(body, Outcomes):
+        tickets = np.frombuffer(body.tickets, "<i8").tolist()
+        return [_Row(*each, True) for each in zip(body.ids, tickets, strict=True)]
+    return []
 
 
 async def retain(
@@ -137,10 +176,11 @@ async def retain(
 def _export(reader: Store, first: int, last: int, file: Path) -> None:
     from truecast.serve.export import export
 
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(file.parent)
     reader.read_only()
     try:
         names = {row.number: row.name for row in reader.streams()}
         export(reader.entries(first, until=last), names, file)
+        sync(file.parent)  # its name too: the entries go next
     finally:
         reader.close()

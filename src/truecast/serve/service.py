@@ -166,8 +166,8 @@ class Service:
     ) -> Retired:
         """Let old entries go, by age or by size; the newest are kept.
 
-        Streams go on as they were; what a forecast was is forgotten with its entry, once its
-        outcome is known.
+        Streams go on as they were; what a forecast was is forgotten with the entry of its outcome,
+        or with its own if it was given up.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Which streams there are, and those of them that are in memory.
+"""Which streams there are, and those of them that are in memory, with ids that were used lately.
 
 A stream that is asked for is loaded: its snapshot, then the entries since. Those not used for
 longest are saved and closed when there are too many.
@@ -14,9 +14,10 @@ from itertools import islice
 from truecast.errors import NotFoundError, StateError, UnavailableError
 from truecast.serve.events import Kind
 from truecast.serve.options import StreamOptions
+from truecast.serve.recent import Recent
 from truecast.serve.replay import Replay
 from truecast.serve.snapshots import from_snapshot, to_snapshot
-from truecast.serve.store import Batch, Snapshot, Store
+from truecast.serve.store import Batch, Snapshot, Store, StreamRow
 from truecast.serve.stream import LiveStream
 from truecast.serve.view import StreamInfo, info_of
 
@@ -63,6 +64,7 @@ class Shelf:
 
     def __init__(self, store: Store, most: int) -> None:
         self.store, self.most = store, most
+        self.recent = Recent(store)
         self.listed: dict[str, Listed] = {}
         self.by_number: dict[int, Listed] = {}
         self.behind: deque[str] = deque()  # their figures are those of the last snapshot
@@ -123,6 +125,7 @@ class Shelf:
             if first is None or first.kind != Kind.CREATED:
                 raise  # what it was made of has been exported, and is not here any more
             _log.warning("%s: %s; it is replayed from the journal", listed.name, error)
+            listed.saved = 0  # so that it is saved again
             return LiveStream(listed.options)
 
     def add(self, number: int, name: str, options: StreamOptions, created: int) -> LiveStream:
@@ -157,6 +160,17 @@ class Shelf:
         info = info_of(listed, stream).to_json()
         state = to_snapshot(stream) if whole or stream.rows > BRIEF or not listed.brief else b""
         return Snapshot(listed.number, stream.seq, state, info)
+
+    def holds(self, row: StreamRow) -> bool:
+        """Whether the snapshot of a stream can be read, and is of its last entry."""
+        snapshot = self.store.snapshot(row.number)
+        if snapshot is None or row.brief or row.behind:
+            return False
+        try:
+            from_snapshot(self.listed[row.name].options, snapshot)
+        except StateError:
+            return False
+        return True
 
     def saved(self, batch: Batch) -> None:
         """Note which snapshots were written."""

@@ -54,6 +54,11 @@ def from_snapshot(options: StreamOptions, snapshot: Snapshot) -> LiveStream:
         raise StateError(
             f"the snapshot of stream {snapshot.stream} cannot be read: {error}"
         ) from error
+    if stream.seq != snapshot.seq:
+        raise StateError(
+            f"the snapshot of stream {snapshot.stream} is of entry {stream.seq}, "
+            f"but listed as of entry {snapshot.seq}"
+        )
     return stream
 
 

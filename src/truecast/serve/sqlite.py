@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from truecast._atomic import hold
+from truecast._atomic import hold, make_folder
 from truecast.errors import FileError
 from truecast.serve.events import ORIGIN, Entry, Head
 from truecast.serve.store import SCHEMA, Batch, Known, LockedError, Snapshot, StreamRow
@@ -86,7 +86,7 @@ class SQLiteStore:
 
     def acquire(self, *, wait: bool) -> None:
         """See `Store`. The lock is held by this process until it ends, however it ends."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path.parent)
         lock = Path(f"{self.path}.lock").open("ab")  # noqa: SIM115  # kept open: it is the lock
         while True:
             try:
@@ -100,8 +100,12 @@ class SQLiteStore:
                     ) from error
                 time.sleep(_WAIT)
         self._lock = lock
-        self._connect()
-        self._begin_epoch()
+        try:
+            self._connect()
+            self._begin_epoch()
+        except BaseException:
+            self.close()
+            raise
 
     def read_only(self) -> None:
         """See `Store`."""
@@ -164,6 +168,11 @@ class SQLiteStore:
         if found is None or found[0] != self.epoch:
             raise LockedError(f"another process has taken over {self.path}")
 
+    def _check_ours(self, db: sqlite3.Connection) -> None:
+        self._check_epoch(db)
+        if self._seen() != self._file:
+            raise sqlite3.OperationalError(f"{self.path} was moved or replaced")
+
     def head(self) -> Head:
         """See `Store`."""
         row = self.db.execute(
@@ -204,15 +213,25 @@ class SQLiteStore:
                 found[stream, name] = Known(*known)
         return found
 
+    def count_ids(self, stream: int, first: int) -> int:
+        """See `Store`."""
+        query = "SELECT count(*) FROM ids WHERE stream = ? AND ticket >= ?"
+        return int(self.db.execute(query, (stream, first)).fetchone()[0])
+
+    def count_strays(self) -> int:
+        """See `Store`."""
+        query = "SELECT count(*) FROM ids WHERE stream NOT IN (SELECT number FROM streams)"
+        return int(self.db.execute(query).fetchone()[0])
+
     def commit(self, batch: Batch) -> None:
         """See `Store`."""
         with _Transaction(self.db) as db:
-            self._check_epoch(db)
-            if self._seen() != self._file:
-                raise sqlite3.OperationalError(f"{self.path} was moved or replaced")
-            for created in batch.created:
-                db.execute("INSERT INTO streams VALUES (?, ?, ?, ?)", created)
-                db.execute("UPDATE meta SET numbers = ?", created[:1])
+            self._check_ours(db)
+            for stream in batch.deleted:  # first: a new one may have the name
+                db.execute("DELETE FROM streams WHERE number = ?", (stream,))
+            db.executemany("INSERT INTO streams VALUES (?, ?, ?, ?)", batch.lasting())
+            for number, *_ in batch.created[-1:]:
+                db.execute("UPDATE meta SET numbers = ?", (number,))
             db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", batch.entries)
             for rows in batch.issued:
                 values = (
@@ -227,14 +246,13 @@ class SQLiteStore:
             for (stream, outcome), ids in batch.resolved.items():
                 db.execute(_UPDATE_IDS, (outcome, stream, _json(ids)))
             for stream in batch.deleted:
-                self._delete(db, stream)
+                self._erase(db, stream)
             db.executemany("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", batch.snapshots)
 
     @staticmethod
-    def _delete(db: sqlite3.Connection, stream: int) -> None:
+    def _erase(db: sqlite3.Connection, stream: int) -> None:
         db.execute("DELETE FROM ids WHERE stream = ?", (stream,))
         db.execute("DELETE FROM snapshots WHERE stream = ?", (stream,))
-        db.execute("DELETE FROM streams WHERE number = ?", (stream,))
         db.execute("UPDATE entries SET body = NULL WHERE stream = ?", (stream,))
 
     def snapshot(self, stream: int) -> Snapshot | None:
@@ -263,6 +281,12 @@ class SQLiteStore:
         )
         return map(Entry._make, rows)
 
+    def oldest(self, stream: int) -> int | None:
+        """See `Store`."""
+        found = self.db.execute("SELECT min(seq) FROM entries WHERE stream = ?", (stream,))
+        seq: int | None = found.fetchone()[0]
+        return seq
+
     def cut(self, before: int | None, most: int | None) -> int:
         """See `Store`."""
         last = 0
@@ -276,7 +300,7 @@ class SQLiteStore:
     def forget(self, base: Head, ids: Mapping[int, Sequence[str]]) -> None:
         """See `Store`."""
         with _Transaction(self.db) as db:
-            self._check_epoch(db)
+            self._check_ours(db)
             for stream, names in ids.items():
                 keys = [(stream, name) for name in names]
                 db.executemany("DELETE FROM ids WHERE stream = ? AND id = ?", keys)

@@ -90,6 +90,10 @@ class Batch:
         """Add outcomes, by what they are."""
         self.resolved.setdefault((stream, outcome), []).extend(ids)
 
+    def lasting(self) -> list[tuple[int, str, bytes, int]]:
+        """Return the streams that were created and not deleted again."""
+        return [created for created in self.created if created[0] not in self.deleted]
+
     def __bool__(self) -> bool:
         return bool(self.entries or self.snapshots)
 
@@ -130,6 +134,12 @@ class Store(Protocol):
     def lookup(self, keys: Mapping[int, Sequence[str]]) -> dict[tuple[int, str], Known]:
         """Return what is known of ids, by the number of their stream."""
 
+    def count_ids(self, stream: int, first: int) -> int:
+        """Return how many ids a stream has, of tickets from `first` on."""
+
+    def count_strays(self) -> int:
+        """Return how many ids are of no stream: none, unless something is broken."""
+
     def commit(self, batch: Batch) -> None:
         """Write all of it durably, or nothing."""
 
@@ -140,6 +150,9 @@ class Store(Protocol):
         self, after: int, *, stream: int | None = None, until: int | None = None
     ) -> Iterator[Entry]:
         """Return entries in order: of one stream, or of all."""
+
+    def oldest(self, stream: int) -> int | None:
+        """Return the number of a stream's first entry that is still here."""
 
     def snapshots(self) -> Iterator[Snapshot]:
         """Return the saved states of all streams."""

@@ -19,7 +19,6 @@ from typing import Any
 
 from truecast.errors import InputError, ServiceError, UnavailableError
 from truecast.serve.events import Head
-from truecast.serve.recent import Recent
 from truecast.serve.requests import Request, Work
 from truecast.serve.shelf import Shelf
 from truecast.serve.store import Batch, Known, Store
@@ -98,7 +97,6 @@ class Writer:
         self.shelf = Shelf(store, most_open)
         self.health = Health()
         self._head = Head()
-        self._recent = Recent(store)
         self._queue: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
         self._fresh: list[Asked] = []  # of this turn of the loop
         self._thread = threading.Thread(target=self._run, name="truecast-writer", daemon=True)
@@ -223,7 +221,7 @@ class Writer:
             self._forget(work)
             raise
         self._head = work.head
-        self._recent.keep(work.known)
+        self.shelf.recent.keep(work.known)
         self.health.seq = work.head.seq
         self._note(work)
         return answers
@@ -234,7 +232,7 @@ class Writer:
             listed = self.shelf.listed.get(one.request.name)
             if listed is not None and (ids := one.request.keys()):
                 keys.append((listed.number, ids))
-        return self._recent.find(keys)
+        return self.shelf.recent.find(keys)
 
     def _add_snapshots(self, work: Work) -> None:
         """Save streams that have gone far since, and those that leave memory."""
@@ -265,7 +263,7 @@ class Writer:
         self.shelf.drop(work.touched)
         for _, name, _, _ in work.batch.created:
             self.shelf.remove(name)
-        self._recent.clear()
+        self.shelf.recent.clear()
         self._broken = True
 
     def _break(self, error: Exception) -> None:

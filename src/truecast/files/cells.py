@@ -220,8 +220,9 @@ def _hint_of_words(column: pl.Series, cells: CellFormat) -> str:
     if len(words) != len({*values} - {""}) or not words:
         return ""
     if len(words) > 2:
-        return ": if these are several classes, `truecast measure`, `report` and `recalibrate` " + (
-            "take the columns of all by --scores"
+        return (
+            ": if these are several classes, `truecast measure`, `report`, `recalibrate` and "
+            "`watch` take the columns of all by --scores"
         )
     (first, *_) = [*(words[key] for key in words if key in _OPPOSITES.values()), *words.values()]
     positive = _OPPOSITES.get(first, first) if len(words) == 1 else first

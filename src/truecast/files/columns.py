@@ -238,8 +238,8 @@ def _remedy_of_classes(
         f"name their columns with {how.spelled('scores')} and, in the same order, the classes with "
         f"{how.spelled('classes')}"
         if several
-        else "this needs a column of 0 and 1 for one of them; `truecast measure`, `report` and "
-        "`recalibrate` take them all"
+        else "this needs a column of 0 and 1 for one of them; `truecast measure`, `report`, "
+        "`recalibrate` and `watch` take them all"
     )
     return f". If {brief(repr(outcome))} has several classes{found}, {remedy}"
 

@@ -115,7 +115,7 @@ TWO = "result,p_home,p_away,q_home,q_away\nhome,.5,.5,.5,.5\naway,.5,.5,.5,.5\n"
         (
             f"{HEAD}{GAMES}",
             ("measure", "--score", "p_home"),
-            "`truecast measure`, `report`, `recalibrate` and `watch` take the columns of all by --scores",
+            "`report`, `recalibrate` and `watch` take the columns of all by --scores",
         ),
         ("y,p\n0,.5\n1,.5\n", ("measure", "--normalize"), "--normalize is for several classes"),
     ],

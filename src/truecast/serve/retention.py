@@ -101,8 +101,9 @@ class Forget(Request):
             base = Head(entry.seq, entry.at, entry.chain)
             if entry.stream in shelf.by_number and entry.body is not None:
                 own = _rows(decode(entry))
-                leaving.setdefault(entry.stream, []).extend(own)
                 rows += len(own)
+                if own:
+                    leaving.setdefault(entry.stream, []).extend(own)
             if rows >= _SLICE:
                 break
         known = shelf.store.lookup(

@@ -6,12 +6,8 @@ from __future__ import annotations
 import _thread
 import importlib.util
 import math
-import sys
-import threading
 import time
-import traceback
 from collections.abc import Callable
-from concurrent import futures
 from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement, pairwise, product
@@ -458,25 +454,14 @@ def drawn(kind: str, rounds: int) -> tuple[np.ndarray, np.ndarray]:
     return (rng.random(rounds) < rate).astype(int), p
 
 
-def until_main_is_in(function: Callable[..., Any]) -> None:
-    """Wait until the main thread runs this function."""
-    main = threading.main_thread().ident
-    assert main is not None
-    while True:
-        stack = traceback.walk_stack(sys._current_frames()[main])
-        if any(frame.f_code is function.__code__ for frame, _ in stack):
-            return
-        time.sleep(0.001)
-
-
 def interrupted(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Let Ctrl-C come while this is at work."""
     work = getattr(search, name)
 
     def slow(*arguments: Any, **options: Any) -> Any:
-        until_main_is_in(futures.wait)
+        time.sleep(0.1)  # until it is waited for
         _thread.interrupt_main()
-        until_main_is_in(futures.Future.result)  # Ctrl-C has come
+        time.sleep(0.1)
         return work(*arguments, **options)
 
     monkeypatch.setattr(search, name, slow)

@@ -139,7 +139,7 @@ def test_decisions_are_not_taken_for_probabilities_in_silence() -> None:
 
 @pytest.mark.parametrize("command", main.commands)
 def test_an_option_that_takes_one_value_is_refused_twice(command: str) -> None:
-    words = {"recalibrate": ["scores.csv", "-o", "new.csv"], "arena": []}.get(
+    words = {"recalibrate": ["scores.csv", "-o", "new.csv"], "arena": [], "serve": []}.get(
         command, ["scores.csv"]
     )
     once = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from truecast._atomic import make_folder
-from truecast.cli.shared import Refusal, echo, errors, file_type, say
+from truecast.cli.shared import OnceGroup, Refusal, echo, errors, file_type, say
 
 if TYPE_CHECKING:
     from truecast.serve.http.run import Keep, Settings
@@ -18,7 +18,9 @@ DATA = "truecast-data"
 DATABASE = "truecast.db"
 
 
-@click.group(invoke_without_command=True, short_help="Answer over HTTP, with a journal.")
+@click.group(
+    cls=OnceGroup, invoke_without_command=True, short_help="Answer over HTTP, with a journal."
+)
 @click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "WIDTH",
     "Once",
+    "OnceGroup",
     "Refusal",
     "Reopened",
     "arguments",
@@ -162,6 +163,10 @@ class Once(click.Command):
                         f"{name} must be given once, got it {times} times, last as {last!r}", ctx
                     )
         return super().parse_args(ctx, args)
+
+
+class OnceGroup(Once, click.Group):
+    """The same for a command that has others below it."""
 
 
 def visible(text: str) -> str:

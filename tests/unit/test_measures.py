@@ -494,3 +494,9 @@ def test_resampling_costs_the_same_for_a_billion_rounds() -> None:
     assert sure.estimate < 1e-8
     assert sure.p_value == 1
     assert sure.lower == 0 < sure.if_calibrated < sure.upper < 1e-3
+
+
+@pytest.mark.parametrize("p", [5e-324, 1e-300, 1e-13, 1e-6, 1 - 1e-16])
+@pytest.mark.parametrize("y", [0, 1])
+def test_smooth_ece_ends_where_its_bandwidth_is_tiny(p, y):
+    assert tc.smooth_ece([y], [p]) == pytest.approx(abs(y - p), rel=0.05, abs=2e-5)

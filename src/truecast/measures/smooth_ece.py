@@ -98,7 +98,7 @@ def _fixed_point(
     Regula falsi that halves a stale end (Illinois), from an interval around `near` that is widened
     until it holds the solution, or else from all of [0, 1].
     """
-    margin = 1.0 if near is None else 1e-3 * near
+    margin = 1.0 if near is None else 1e-3 * near + 1e-12
     while True:
         low, high = (
             (0.0, 1.0) if near is None else (max(near - margin, 0.0), min(near + margin, 1.0))

@@ -10,7 +10,7 @@ const SCORES = words(
   "preds confidence conf likelihood chance");
 const OUTCOMES = words(
   "outcome outcomes label labels target targets actual actuals observed observation event " +
-  "truth ytrue happened occurred won win result success response class");
+  "truth ytrue happened occurred won win winner result success response class");
 const LETTERS = { score: words("p"), outcome: words("y") };
 const BESIDE = {
   score: words("y true yes pos positive 1 model"),

@@ -106,6 +106,7 @@ inline std::size_t unpack(std::uint64_t* keys, std::size_t n, std::int64_t* zero
 template <typename Y>
 std::ptrdiff_t count_sorted(const double* p, const Y* y, std::size_t n, double* forecasts,
                             std::int64_t* zeros, std::int64_t* ones) {
+    if (n == 0) return 0;
     std::vector<std::uint64_t> keys(n);
     if (pack(p, y, n, 2.0, true, keys.data()) < 0) return -1;
     std::sort(keys.begin(), keys.end());

@@ -411,6 +411,7 @@ def test_a_stream_that_cannot_be_loaded_does_not_stop_the_others(tmp_path):
         async with open_service(url) as service:
             for name in ("x", "bad"):
                 await service.create(name)
+            await asyncio.sleep(0.01)  # ages are in milliseconds
             await service.retain(max_age=0)
             await service.forecasts("bad", [ForecastRow(0.5)])
 

@@ -117,6 +117,13 @@ def measure() -> str:
     return f"ten million rounds, seconds of ours to those of the fastest peer, at most: {said}"
 
 
+def calls() -> str:
+    """The commonest measures of a hundred rounds."""
+    found = {row["call"]: row["100 rounds"] for row in rows(part("calls"))}
+    names = ("both arrays checked, nothing else", "brier_score", "reliability_curve", "measure")
+    return "a hundred rounds: " + "; ".join(f"{name} {found[name]}" for name in names)
+
+
 def distance() -> str:
     """How many kinds of forecasts reach the target, for each number of rounds."""
     said = []
@@ -231,6 +238,7 @@ PARTS = {
     "forecast": Part(SPEED, "Forecasters", "forecast.py", forecast, "two minutes"),
     "arc": Part(SPEED, "The arc", "arc.py", arc, "five minutes"),
     "measure": Part(SPEED, "Measures", "measure.py", measure, "five minutes"),
+    "calls": Part(SPEED, "The commonest calls", "calls.py", calls, "two minutes"),
     "distance": Part(SPEED, "The distance", "distance.py", distance, "an hour"),
     "command": Part(SPEED, "The command", "command.py", command_line, "two minutes"),
     "billion": Part(SPEED, "A billion rows", "billion.py", billion, "four minutes"),

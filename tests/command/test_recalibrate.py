@@ -252,6 +252,7 @@ def test_tomorrow_goes_on_where_today_has_ended() -> None:
     assert r.rounds == ROWS
 
 
+@pytest.mark.alike("recalibrates many times by each kind of file")
 @pytest.mark.parametrize("ending", WRITE)
 def test_a_file_that_has_grown_goes_on_too_and_no_row_counts_twice(ending: str) -> None:
     source, target = Path("log" + ending), Path("out" + ending)

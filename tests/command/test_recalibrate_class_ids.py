@@ -84,6 +84,7 @@ def learned(path: str = "s.json") -> dict[str, Any]:
     return tc.ClassRecalibrator.from_json(Path(path).read_text()).state()
 
 
+@pytest.mark.alike("recalibrates many times by each kind of file")
 @pytest.mark.parametrize("ending", WRITE)
 def test_a_growing_log_whose_outcomes_are_filled_in_later_is_as_issue_and_resolve(
     ending: str,

@@ -236,6 +236,7 @@ PLACES = FRAME.with_columns(
 GROUPED = "max_groups" in tc.Recalibrator(classes=2).config
 
 
+@pytest.mark.alike("recalibrates by each kind of file")
 @pytest.mark.skipif(not GROUPED, reason="the recalibrator of classes takes no groups")
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 @pytest.mark.parametrize("ids", [[], ["--id", "day", "--event", "cup"]])
@@ -372,6 +373,7 @@ def test_killed_at_any_moment_the_same_command_continues(
     assert kills > 10
 
 
+@pytest.mark.alike("recalibrates twice for each change")
 @pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize(
     ("change", "told"),

@@ -78,6 +78,7 @@ def grown(frame: pl.DataFrame, rows: int, late: int) -> pl.DataFrame:
     return frame[:rows].with_columns(y=pl.when(pl.Series(known)).then("y"))
 
 
+@pytest.mark.alike("recalibrates many times by each kind of file")
 @pytest.mark.parametrize("ending", WRITE)
 @pytest.mark.parametrize("groups", [False, True])
 def test_a_growing_log_whose_outcomes_are_filled_in_later_is_as_issue_and_resolve(
@@ -97,6 +98,7 @@ def test_a_growing_log_whose_outcomes_are_filled_in_later_is_as_issue_and_resolv
     assert state().predict_many([0.3]) == oracle.r.predict_many([0.3])
 
 
+@pytest.mark.alike("recalibrates many times by each kind of file")
 @pytest.mark.parametrize("ending", WRITE)
 def test_rows_about_one_event_are_told_to_the_recalibrator(ending: str) -> None:
     games = [None if k % 11 == 0 else k // 40 for k in range(ROWS)]

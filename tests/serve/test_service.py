@@ -93,6 +93,7 @@ def test_a_restart_goes_on_as_if_there_had_been_none(url, tmp_path):
     assert run(whole(url)) == run(pieces(f"sqlite:///{tmp_path}/b.db"))
 
 
+@pytest.mark.alike("plays two services for each database")
 @pytest.mark.parametrize("scale", ["probability", "logit"])
 def test_streams_of_several_classes(url, scale):
     options = StreamOptions(classes=["home", "draw", "away"], scale=scale, max_unresolved=50)

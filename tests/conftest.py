@@ -23,6 +23,9 @@ settings.load_profile("truecast")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Java compiles quickly rather than well: Spark then takes 40 % less processor time.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+
 # Whole folders that the fast lane (scripts/test --fast) leaves out; single tests carry the marker.
 SLOW_FOLDERS = {"browser": "starts a browser", "spark": "starts Spark"}
 # Far above the half second of the fast lane: machines are noisy.
@@ -39,16 +42,24 @@ def pytest_pycollect_makeitem(collector: Any) -> Iterator[Any]:
     """Refuse the marker without a reason."""
     made = yield
     for item in made if isinstance(made, list) else [made] if made else []:
-        for marker in item.iter_markers("slow"):
+        for marker in chain(item.iter_markers("slow"), item.iter_markers("alike")):
             if len(marker.args) != 1 or not isinstance(marker.args[0], str):
-                raise collector.CollectError(f'{item.name}: write @pytest.mark.slow("why it is")')
+                rule = f'write @pytest.mark.{marker.name}("why it is slow")'
+                raise collector.CollectError(f"{item.name}: {rule}")
     return made
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is slow by its folder, and all but the first of cases that are alike."""
+    seen: set[str] = set()
     for item in items:
         if reason := SLOW_FOLDERS.get(item.path.parent.name):
             item.add_marker(pytest.mark.slow(reason))
+        if alike := item.get_closest_marker("alike"):
+            test = item.nodeid.partition("[")[0]
+            if test in seen:
+                item.add_marker(pytest.mark.slow(*alike.args))
+            seen.add(test)
 
 
 # While tests are collected, nothing is garbage: looking for it takes a sixth of the time.

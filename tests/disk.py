@@ -13,11 +13,13 @@ from typing import Any
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
 from truecast import files
+from truecast.cli import main
 from truecast.files import recalibration
 
-__all__ = ["READ", "WRITE", "Killed", "killed_after"]
+__all__ = ["READ", "WRITE", "Killed", "killed_after", "kills", "kills_that_change_nothing"]
 
 Write = Callable[[pl.DataFrame, Path], object]
 WRITE: dict[str, Write] = {
@@ -72,3 +74,48 @@ def killed_after(steps: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[i
                 patch.setattr(owner, name, counted(getattr(owner, name)))
         patch.setattr(recalibration.Recalibration, "_give_up", lambda run, out, *rest: _died(out))
         yield left
+
+
+def kills(
+    command: list[str], start: dict[Path, bytes | None], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[int]:
+    """Kill a command before the first thing that it does to the disk, before the second, and so on.
+
+    Each time it finds these files, or none where None is. Yields how much it had done, until it is
+    not killed.
+    """
+    for steps in range(1000):
+        for path, content in start.items():
+            if content is None:
+                path.unlink(missing_ok=True)
+            else:
+                path.write_bytes(content)
+        with killed_after(steps, monkeypatch) as left:
+            with contextlib.suppress(Killed):
+                CliRunner().invoke(main, command, catch_exceptions=False)
+            if left[0] >= 0:
+                return
+        yield steps
+
+
+def kills_that_change_nothing(
+    command: list[str],
+    start: dict[Path, bytes | None],
+    learned: Callable[[], object],
+    monkeypatch: pytest.MonkeyPatch,
+) -> int:
+    """How often it was killed; started again, it always left the files that are there now.
+
+    The first of the files is the output; of the others, `learned` says what matters.
+    """
+    target = next(iter(start))
+    names = sorted(Path().iterdir())
+    whole, after = target.read_bytes(), learned()
+    steps = -1
+    for steps in kills(command, start, monkeypatch):
+        done = CliRunner().invoke(main, command)
+        assert done.exit_code == 0, (steps, done.output)
+        assert target.read_bytes() == whole, steps
+        assert learned() == after, steps
+        assert sorted(Path().iterdir()) == names, steps
+    return steps + 1

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def asked() -> Iterator[list[str]]:
+@contextmanager
+def nothing_from_elsewhere() -> Iterator[list[str]]:
     """What pages ask for, none of it from elsewhere."""
     urls: list[str] = []
     yield urls
@@ -64,8 +65,12 @@ def window(browser: Any, width: int, asked: list[str]) -> Any:
 
 
 @pytest.mark.parametrize("start", ["index.html", "guides/groups.html"])
-def test_the_search_works_in_files(browser: Any, site: Path, asked: list[str], start: str) -> None:
-    page = window(browser, 1280, asked)
+def test_the_search_works_in_files(browser: Any, site: Path, start: str) -> None:
+    with nothing_from_elsewhere() as asked:
+        search(window(browser, 1280, asked), site, start)
+
+
+def search(page: Any, site: Path, start: str) -> None:
     page.goto((site / start).as_uri())
     page.click(".md-search__input")
     page.keyboard.type("horizon free")
@@ -85,23 +90,23 @@ def pages(site: Path) -> list[Path]:
     return found
 
 
-def test_nothing_is_cut_off_at_1280_pixels(browser: Any, site: Path, asked: list[str]) -> None:
-    page, cut = window(browser, 1280, asked), []
-    for path in pages(site):
-        page.goto(path.as_uri())
-        cut += [f"{path.name}: {found}" for found in page.evaluate(CUT_OFF)]
-    page.close()
-    assert cut == []
-
-
-def test_on_a_phone_pages_stay_put_and_what_is_wider_shows_that_it_scrolls(
-    browser: Any, site: Path, asked: list[str]
+def test_pages_fit_a_wide_window_and_on_a_phone_what_is_wider_shows_that_it_scrolls(
+    browser: Any, site: Path
 ) -> None:
-    page, wide = window(browser, 375, asked), []
-    for path in pages(site):
-        page.goto(path.as_uri())
-        assert page.evaluate("document.documentElement.scrollWidth") <= 375, path.name
-        wide += page.evaluate(SHADES)
-    page.close()
-    assert len(wide) > 20
-    assert {tuple(one) for one in wide} == {("auto", True, "local, local, scroll, scroll, scroll")}
+    """Each page is opened once, which takes most of the time; then the window becomes narrow."""
+    cut_off, beside, shades = [], [], []
+    with nothing_from_elsewhere() as asked:
+        page = window(browser, 1280, asked)
+        for path in pages(site):
+            page.set_viewport_size({"width": 1280, "height": 900})
+            page.goto(path.as_uri())
+            cut_off += [f"{path.name}: {found}" for found in page.evaluate(CUT_OFF)]
+            page.set_viewport_size({"width": 375, "height": 900})
+            if page.evaluate("document.documentElement.scrollWidth") > 375:
+                beside.append(path.name)
+            shades += [tuple(one) for one in page.evaluate(SHADES)]
+        page.close()
+    assert cut_off == []
+    assert beside == []
+    assert len(shades) > 20
+    assert set(shades) == {("auto", True, "local, local, scroll, scroll, scroll")}

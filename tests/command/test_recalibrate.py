@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import truecast as tc
-from disk import READ, WRITE, Killed, killed_after
+from disk import READ, WRITE, Killed, killed_after, kills_that_change_nothing
 from truecast import files
 from truecast.cli import main
 from truecast.files import recalibration, records
@@ -252,6 +252,7 @@ def test_tomorrow_goes_on_where_today_has_ended() -> None:
     assert r.rounds == ROWS
 
 
+@pytest.mark.alike("recalibrates many times by each kind of file")
 @pytest.mark.parametrize("ending", WRITE)
 def test_a_file_that_has_grown_goes_on_too_and_no_row_counts_twice(ending: str) -> None:
     source, target = Path("log" + ending), Path("out" + ending)
@@ -367,27 +368,10 @@ def test_killed_before_any_step_and_started_again_it_writes_the_same(
     frame = FRAME[:1000]
     source, target, state = Path("scores" + ending), Path("out" + ending), Path("s.json")
     WRITE[ending](frame, source)
-    command = ["recalibrate", source, "-o", target, "--state", state, "--by", "place"]
+    command = ["recalibrate", str(source), "-o", str(target), "--state", "s.json", "--by", "place"]
     assert run(*command).exit_code == 0
-    whole, learned = target.read_bytes(), saved(state)
-    kills = 0
-    for steps in range(1000):
-        target.unlink(missing_ok=True)
-        state.unlink(missing_ok=True)
-        with killed_after(steps, monkeypatch) as left:
-            with contextlib.suppress(Killed):
-                CliRunner().invoke(main, [str(word) for word in command], catch_exceptions=False)
-            if left[0] >= 0:
-                break
-        kills += 1
-        done = run(*command)
-        assert done.exit_code == 0, (steps, done.output)
-        assert target.read_bytes() == whole, steps
-        assert saved(state) == learned, steps
-        assert sorted(path.name for path in Path().iterdir()) == sorted(
-            [source.name, target.name, state.name]
-        ), steps
-    assert kills > 15
+    start = {target: None, state: None}
+    assert kills_that_change_nothing(command, start, lambda: saved(state), monkeypatch) > 15
 
 
 @pytest.mark.slow("starts the command and kills it, many times")

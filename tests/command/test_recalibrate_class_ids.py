@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import truecast as tc
-from disk import READ, WRITE, Killed, killed_after
+from disk import READ, WRITE, kills_that_change_nothing
 from truecast.cli import main
 from truecast.files import recalibration, records
 
@@ -84,6 +83,7 @@ def learned(path: str = "s.json") -> dict[str, Any]:
     return tc.ClassRecalibrator.from_json(Path(path).read_text()).state()
 
 
+@pytest.mark.alike("recalibrates many times by each kind of file")
 @pytest.mark.parametrize("ending", WRITE)
 def test_a_growing_log_whose_outcomes_are_filled_in_later_is_as_issue_and_resolve(
     ending: str,
@@ -186,24 +186,7 @@ def test_killed_before_any_step_and_started_again_it_writes_the_same(
     words = command(ending, "--state", "s.json")
     WRITE[ending](grown(40, 20), source)
     assert run(*words).exit_code == 0
-    start = target.read_bytes(), state.read_bytes()
+    start = {target: target.read_bytes(), state: state.read_bytes()}
     WRITE[ending](grown(110, 20), source)
     assert run(*words).exit_code == 0
-    whole, after = target.read_bytes(), learned()
-    kills = 0
-    for steps in range(1000):
-        target.write_bytes(start[0])
-        state.write_bytes(start[1])
-        with killed_after(steps, monkeypatch) as left:
-            with contextlib.suppress(Killed):
-                CliRunner().invoke(main, words, catch_exceptions=False)
-            if left[0] >= 0:
-                break
-        kills += 1
-        done = run(*words)
-        assert done.exit_code == 0, (steps, done.output)
-        assert target.read_bytes() == whole, steps
-        assert learned() == after, steps
-        names = [source.name, target.name, state.name]
-        assert sorted(path.name for path in Path().iterdir()) == sorted(names), steps
-    assert kills > 5
+    assert kills_that_change_nothing(words, start, learned, monkeypatch) > 5

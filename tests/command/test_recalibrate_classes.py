@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import truecast as tc
-from disk import READ, WRITE, Killed, killed_after
+from disk import READ, WRITE, kills, kills_that_change_nothing
 from truecast.cli import main
 from truecast.files import recalibration, records
 
@@ -193,19 +192,11 @@ def test_killed_at_any_moment_the_old_output_is_whole(
     frame = FRAME.head(250)
     WRITE[ending](frame, source)
     whole = played(frame)[1].tolist()
-    kills = 0
-    for steps in range(1000):
-        target.write_bytes(b"of an earlier run")
-        with killed_after(steps, monkeypatch) as left:
-            with contextlib.suppress(Killed):
-                words = ["recalibrate", str(source), "-o", str(target)]
-                CliRunner().invoke(main, words, catch_exceptions=False)
-            if left[0] >= 0:
-                break
-        kills += 1
+    command = ["recalibrate", str(source), "-o", str(target)]
+    for steps in kills(command, {target: b"of an earlier run"}, monkeypatch):
         if target.read_bytes() != b"of an earlier run":
-            assert written(target) == whole
-    assert kills >= 5
+            assert written(target) == whole, steps
+    assert steps >= 4
     assert run("recalibrate", source, "-o", target).exit_code == 0
     assert written(target) == whole
     assert sorted(path.name for path in Path().iterdir()) == sorted([source.name, target.name])
@@ -236,6 +227,7 @@ PLACES = FRAME.with_columns(
 GROUPED = "max_groups" in tc.Recalibrator(classes=2).config
 
 
+@pytest.mark.alike("recalibrates by each kind of file")
 @pytest.mark.skipif(not GROUPED, reason="the recalibrator of classes takes no groups")
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 @pytest.mark.parametrize("ids", [[], ["--id", "day", "--event", "cup"]])
@@ -349,29 +341,14 @@ def test_killed_at_any_moment_the_same_command_continues(
     WRITE[ending](frame, source)
     command = ["recalibrate", str(source), "-o", str(target), "--state", str(state)]
     assert run(*command).exit_code == 0
-    whole, after = target.read_bytes(), learned()
     r, p = played(frame)
     assert written(target) == p.tolist()
-    assert after == r.state()
-    kills = 0
-    for steps in range(1000):
-        target.unlink(missing_ok=True)
-        state.unlink(missing_ok=True)
-        with killed_after(steps, monkeypatch) as left:
-            with contextlib.suppress(Killed):
-                CliRunner().invoke(main, command, catch_exceptions=False)
-            if left[0] >= 0:
-                break
-        kills += 1
-        done = run(*command)
-        assert done.exit_code == 0, (steps, done.output)
-        assert target.read_bytes() == whole, steps
-        assert learned() == after, steps
-        names = [source.name, target.name, state.name]
-        assert sorted(path.name for path in Path().iterdir()) == sorted(names), steps
-    assert kills > 10
+    assert learned() == r.state()
+    start = {target: None, state: None}
+    assert kills_that_change_nothing(command, start, learned, monkeypatch) > 10
 
 
+@pytest.mark.alike("recalibrates twice for each change")
 @pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize(
     ("change", "told"),

@@ -3,7 +3,6 @@ across runs."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import truecast as tc
-from disk import READ, WRITE, Killed, killed_after
+from disk import READ, WRITE, kills_that_change_nothing
 from truecast.cli import main
 from truecast.files import recalibration, records
 from truecast.state import to_json
@@ -78,6 +77,7 @@ def grown(frame: pl.DataFrame, rows: int, late: int) -> pl.DataFrame:
     return frame[:rows].with_columns(y=pl.when(pl.Series(known)).then("y"))
 
 
+@pytest.mark.alike("recalibrates many times by each kind of file")
 @pytest.mark.parametrize("ending", WRITE)
 @pytest.mark.parametrize("groups", [False, True])
 def test_a_growing_log_whose_outcomes_are_filled_in_later_is_as_issue_and_resolve(
@@ -97,6 +97,7 @@ def test_a_growing_log_whose_outcomes_are_filled_in_later_is_as_issue_and_resolv
     assert state().predict_many([0.3]) == oracle.r.predict_many([0.3])
 
 
+@pytest.mark.alike("recalibrates many times by each kind of file")
 @pytest.mark.parametrize("ending", WRITE)
 def test_rows_about_one_event_are_told_to_the_recalibrator(ending: str) -> None:
     games = [None if k % 11 == 0 else k // 40 for k in range(ROWS)]
@@ -411,28 +412,10 @@ def test_killed_before_any_step_and_started_again_it_writes_the_same(
     words = command(ending, "--state", "s.json", "--by", "place")
     WRITE[ending](grown(TRUTH, 300, 90), source)
     assert run(*words).exit_code == 0
-    first = target.read_bytes(), kept.read_bytes()
+    start = {target: target.read_bytes(), kept: kept.read_bytes()}
     WRITE[ending](TRUTH, source)
     assert run(*words).exit_code == 0
-    whole, learned = target.read_bytes(), saved(kept)
-    kills = 0
-    for steps in range(1000):
-        target.write_bytes(first[0])
-        kept.write_bytes(first[1])
-        with killed_after(steps, monkeypatch) as left:
-            with contextlib.suppress(Killed):
-                CliRunner().invoke(main, words, catch_exceptions=False)
-            if left[0] >= 0:
-                break
-        kills += 1
-        done = run(*words)
-        assert done.exit_code == 0, (steps, done.output)
-        assert target.read_bytes() == whole, steps
-        assert saved(kept) == learned, steps
-        assert sorted(path.name for path in Path().iterdir()) == sorted(
-            [source.name, target.name, kept.name]
-        ), steps
-    assert kills > 10
+    assert kills_that_change_nothing(words, start, lambda: saved(kept), monkeypatch) > 10
 
 
 def saved(path: Path) -> tuple[str, object]:

@@ -141,6 +141,7 @@ def with_look_ahead(
     )
 
 
+@pytest.mark.alike("looks ahead over all outcomes")
 @pytest.mark.parametrize(
     ("hints", "depth", "rounds", "options"),
     [

@@ -139,6 +139,7 @@ def test_distances_of_many_tallies_are_those_of_the_reference(
     np.testing.assert_allclose(distances(tallies), [float(d) for d in exact], rtol=0, atol=1e-12)
 
 
+@pytest.mark.alike("plays all games")
 @pytest.mark.parametrize(
     ("at", "cell"), [("lower", "lowest"), ("middle", "lowest"), ("upper", "highest")]
 )
@@ -175,6 +176,7 @@ def test_worst_is_within_the_bounds() -> None:
             assert 0 < worst.distance <= worst.certificate <= f.a_priori(rounds)
 
 
+@pytest.mark.alike("plays all games")
 @pytest.mark.parametrize("at", ["lower", "upper", "middle"])
 def test_the_page_of_worst_cases_tells_the_truth(at: str) -> None:
     page = (Path(__file__).parents[2] / "docs" / "benchmarks-opponents.md").read_text(

@@ -347,6 +347,7 @@ def _by_definition(y, p, sigma):
     return _smoothed(images, np.tile((y - p) / len(p), 6), sigma, grid)
 
 
+@pytest.mark.alike("smooths on a fine grid")
 @pytest.mark.parametrize("kind", KINDS)
 def test_relplot_smooth_ece_is_off_by_up_to_four_percent_and_ours_is_the_definition(relplot, kind):
     y, p = KINDS[kind](0)

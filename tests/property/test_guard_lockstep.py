@@ -332,6 +332,7 @@ def test_no_adversary_exceeds_the_budget(budget: float, seed: int) -> None:
     assert followed < made or sum(energies(core)) < 900 * budget
 
 
+@pytest.mark.alike("plays each budget and seed")
 @pytest.mark.parametrize("budget", [1.05, 4.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_no_adversary_exceeds_the_budget_with_late_outcomes(budget: float, seed: int) -> None:

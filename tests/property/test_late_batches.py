@@ -63,6 +63,7 @@ def _drawn(awaited, chosen):
     return [ticket for ticket, _ in drawn], [outcome for _, outcome in drawn]
 
 
+@pytest.mark.alike("plays each kind")
 @pytest.mark.parametrize("kind", ["mix", "platt", "own", "monitor", "chains"])
 @settings(max_examples=25, deadline=None)
 @given(batches=batches)
@@ -86,6 +87,7 @@ def test_batches_are_as_one_by_one(kind, batches):
     assert many.state() == single.state()
 
 
+@pytest.mark.alike("plays each kind")
 @pytest.mark.parametrize("kind", ["mix", "own", "monitor", "chains"])
 @settings(max_examples=15, deadline=None)
 @given(batches=batches, row=st.integers(0, 5), bad=st.sampled_from(["twice", "unknown", "over"]))

@@ -6,8 +6,9 @@ from __future__ import annotations
 import _thread
 import importlib.util
 import math
-import time
+import threading
 from collections.abc import Callable
+from concurrent import futures
 from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement, pairwise, product
@@ -455,16 +456,27 @@ def drawn(kind: str, rounds: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def interrupted(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Let Ctrl-C come while this is at work."""
-    work = getattr(search, name)
+    """Let Ctrl-C come while this is at work and waited for."""
+    waited_for, stopped = threading.Event(), threading.Event()
+    work, wait, stop = getattr(search, name), futures.wait, search._Bracket.stop
 
     def slow(*arguments: Any, **options: Any) -> Any:
-        time.sleep(0.1)  # until it is waited for
+        assert waited_for.wait(60)
         _thread.interrupt_main()
-        time.sleep(0.1)
+        assert stopped.wait(60)
         return work(*arguments, **options)
 
+    def waiting(*arguments: Any) -> Any:
+        waited_for.set()
+        return wait(*arguments)
+
+    def stopping(*arguments: Any) -> None:
+        stop(*arguments)
+        stopped.set()
+
     monkeypatch.setattr(search, name, slow)
+    monkeypatch.setattr(futures, "wait", waiting)
+    monkeypatch.setattr(search._Bracket, "stop", stopping)
 
 
 @pytest.mark.parametrize("kind", ["spaced", "calibrated", "inverted", "coins"])

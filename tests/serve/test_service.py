@@ -93,6 +93,7 @@ def test_a_restart_goes_on_as_if_there_had_been_none(url, tmp_path):
     assert run(whole(url)) == run(pieces(f"sqlite:///{tmp_path}/b.db"))
 
 
+@pytest.mark.alike("plays two services for each database")
 @pytest.mark.parametrize("scale", ["probability", "logit"])
 def test_streams_of_several_classes(url, scale):
     options = StreamOptions(classes=["home", "draw", "away"], scale=scale, max_unresolved=50)
@@ -188,7 +189,7 @@ def test_what_is_shown_is_what_measures_say(url):
 
 def test_news_are_thinned_and_errors_remembered(tmp_path):
     async def play():
-        async with open_service(f"sqlite:///{tmp_path}/a.db") as service:
+        async with asyncio.timeout(60), open_service(f"sqlite:///{tmp_path}/a.db") as service:
             news = []
 
             async def listen():
@@ -202,10 +203,12 @@ def test_news_are_thinned_and_errors_remembered(tmp_path):
             service.note_error("x", 422, "bad", "score")
             service.note_error("x", 422, "bad", "score")
             service.note_error("nobody", 422, "bad", "score")
-            await asyncio.sleep(0.8)
+            while not (news and news[-1].info.unresolved == 60):
+                await asyncio.sleep(0.01)
             view = await service.overview("x")
             await service.delete("x", confirm="x")
-            await asyncio.sleep(0.8)
+            while news[-1].info is not None:
+                await asyncio.sleep(0.01)
             listening.cancel()
             return news, view
 

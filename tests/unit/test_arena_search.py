@@ -90,6 +90,7 @@ def test_starts_are_taken_up() -> None:
         best_response(RunningMean(), 13, starts=[[0, 1]])
 
 
+@pytest.mark.alike("searches until the limit")
 @pytest.mark.parametrize("rounds", [30, 300, 3_000])
 def test_time_limit_ends_the_search(rounds: int) -> None:
     start = time.monotonic()

@@ -179,6 +179,7 @@ def test_bounds_on_all_strings_to_twelve(horizon: int | None) -> None:
             check(f, y, f.forecast_many(y), lower=rounds in (2, 5, 9))
 
 
+@pytest.mark.alike("plays every adversary")
 @pytest.mark.parametrize("horizon", HORIZONS)
 def test_bounds_against_all_adversaries(horizon: int | None) -> None:
     tried = 0

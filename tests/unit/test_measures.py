@@ -496,6 +496,7 @@ def test_resampling_costs_the_same_for_a_billion_rounds() -> None:
     assert sure.lower == 0 < sure.if_calibrated < sure.upper < 1e-3
 
 
+@pytest.mark.alike("needs the finest grids")
 @pytest.mark.parametrize("p", [5e-324, 1e-300, 1e-13, 1e-6, 1 - 1e-16])
 @pytest.mark.parametrize("y", [0, 1])
 def test_smooth_ece_ends_where_its_bandwidth_is_tiny(p, y):

@@ -22,10 +22,11 @@ def run(folder: Path, test: str, *arguments: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
-@pytest.mark.parametrize("marker", ["slow", "slow()", "slow(3)", "slow('a', 'b')"])
+@pytest.mark.parametrize("marker", ["slow", "slow()", "slow(3)", "slow('a', 'b')", "alike"])
 def test_a_slow_test_says_why(tmp_path: Path, marker: str) -> None:
     said = run(tmp_path, f"@pytest.mark.{marker}\ndef test_it(): pass", "--collect-only")
-    assert 'test_it: write @pytest.mark.slow("why it is")' in said
+    name = marker.partition("(")[0]
+    assert f'test_it: write @pytest.mark.{name}("why it is slow")' in said
 
 
 def test_the_fast_lane_leaves_slow_tests_and_folders_out(tmp_path: Path) -> None:
@@ -34,6 +35,13 @@ def test_the_fast_lane_leaves_slow_tests_and_folders_out(tmp_path: Path) -> None
     slow = "@pytest.mark.slow('waits')\ndef test_slow(): pass\n"
     said = run(tmp_path, f"{slow}def test_fast(): pass", "-m", "not slow")
     assert "1 passed, 1 deselected" in said
+
+
+def test_the_fast_lane_runs_the_first_of_cases_that_are_alike(tmp_path: Path) -> None:
+    cases = "@pytest.mark.alike('waits')\n@pytest.mark.parametrize('case', [1, 2, 3])\n"
+    test = f"{cases}def test_it(case): pass"
+    assert "1 passed, 2 deselected" in run(tmp_path, test, "-m", "not slow")
+    assert "2 passed, 1 deselected" in run(tmp_path, test, "-m", "slow")
 
 
 def test_slow_tests_without_the_marker_are_named(tmp_path: Path) -> None:

@@ -10,13 +10,12 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from typing import Any
 
 import psycopg
 
 from truecast.serve.events import ORIGIN, Entry, Head
-from truecast.serve.store import SCHEMA, Batch, Known, LockedError, Snapshot, StreamRow
+from truecast.serve.store import SCHEMA, Batch, Key, Known, LockedError, Snapshot, StreamRow
 
 __all__ = ["PostgresStore"]
 
@@ -24,7 +23,8 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS truecast_meta (
     one integer PRIMARY KEY CHECK (one = 1),
     schema integer NOT NULL, epoch bigint NOT NULL, numbers bigint NOT NULL,
-    seq bigint NOT NULL, at bigint NOT NULL, chain bytea NOT NULL
+    seq bigint NOT NULL, at bigint NOT NULL, chain bytea NOT NULL,
+    indexed bigint NOT NULL DEFAULT 0
 );
 CREATE TABLE IF NOT EXISTS truecast_entries (
     seq bigint PRIMARY KEY, stream bigint NOT NULL, at bigint NOT NULL, kind bigint NOT NULL,
@@ -54,17 +54,16 @@ _INSERT_ENTRIES = (
     "INSERT INTO truecast_entries SELECT * FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[],"
     " %b::bigint[], %b::bytea[], %b::bytea[], %b::bytea[])"
 )
-_INSERT_IDS = (
-    "INSERT INTO truecast_ids SELECT %(stream)b, id, %(first)b + place - 1,"
-    " substring(%(scores)b::bytea FROM 1 + %(width)b::integer * (place::integer - 1)"
-    "  FOR %(width)b::integer),"
-    " substring(%(said)b::bytea FROM 1 + %(width)b::integer * (place::integer - 1)"
-    "  FOR %(width)b::integer)"
-    " FROM unnest(%(ids)b::text[]) WITH ORDINALITY u (id, place)"
+_SAVE_IDS = (
+    "INSERT INTO truecast_ids SELECT * FROM unnest(%b::bigint[], %b::text[], %b::bigint[],"
+    " %b::bytea[], %b::bytea[], %b::bigint[]) ON CONFLICT (stream, id) DO UPDATE"
+    " SET ticket = excluded.ticket, score = excluded.score, said = excluded.said,"
+    " outcome = excluded.outcome"
 )
-_UPDATE_IDS = (
-    "UPDATE truecast_ids i SET outcome = %b FROM unnest(%b::text[]) u (id)"
-    " WHERE i.stream = %b AND i.id = u.id"
+_UPGRADE = (  # from schema 1, whose table of ids never lags
+    "ALTER TABLE truecast_meta ADD COLUMN indexed bigint NOT NULL DEFAULT 0",
+    "UPDATE truecast_meta SET schema = 2,"
+    " indexed = (SELECT coalesce(max(seq), 0) FROM truecast_entries)",
 )
 _RECENT = "SELECT seq FROM truecast_entries WHERE at >= %b ORDER BY seq LIMIT 1"
 _TOO_MUCH = (
@@ -111,11 +110,15 @@ class PostgresStore:
         with self.db.transaction():
             self.db.execute(_TABLES)
             self.db.execute(
-                "INSERT INTO truecast_meta VALUES (1, %b, 0, 0, 0, 0, %b) ON CONFLICT DO NOTHING",
+                "INSERT INTO truecast_meta (one, schema, epoch, numbers, seq, at, chain)"
+                " VALUES (1, %b, 0, 0, 0, 0, %b) ON CONFLICT DO NOTHING",
                 (SCHEMA, ORIGIN),
             )
             schema, epoch = self._one("SELECT schema, epoch FROM truecast_meta FOR UPDATE")
-            if schema != SCHEMA:
+            if schema == 1:
+                for change in _UPGRADE:
+                    self.db.execute(change)
+            elif schema != SCHEMA:
                 raise LockedError(
                     f"this database was written by a newer truecast: upgrade, for schema {schema}"
                 )
@@ -207,7 +210,13 @@ class PostgresStore:
         """See `Store`."""
         return int(self._one("SELECT numbers FROM truecast_meta")[0])
 
-    def lookup(self, keys: Mapping[int, Sequence[str]]) -> dict[tuple[int, str], Known]:
+    def indexed(self) -> int:
+        """See `Store`. A database that was not upgraded yet has all ids in the table."""
+        if self._one("SELECT schema FROM truecast_meta")[0] == 1:
+            return self.head().seq
+        return int(self._one("SELECT indexed FROM truecast_meta")[0])
+
+    def lookup(self, keys: Mapping[int, Sequence[str]]) -> dict[Key, Known]:
         """See `Store`."""
         streams = [stream for stream, ids in keys.items() for _ in ids]
         names = [name for ids in keys.values() for name in ids]
@@ -249,10 +258,11 @@ class PostgresStore:
             if batch.entries:
                 columns = [list(column) for column in zip(*batch.entries, strict=True)]
                 cursor.execute(_INSERT_ENTRIES, columns)
-            for rows in batch.issued:
-                cursor.execute(_INSERT_IDS, asdict(rows) | {"width": rows.width})
-            for (stream, outcome), ids in batch.resolved.items():
-                cursor.execute(_UPDATE_IDS, (outcome, ids, stream))
+            if batch.ids:
+                rows = zip(*((*key, *known) for key, known in batch.ids.items()), strict=True)
+                cursor.execute(_SAVE_IDS, [list(column) for column in rows])
+            if batch.indexed:
+                cursor.execute("UPDATE truecast_meta SET indexed = %b", (batch.indexed,))
             for stream in batch.deleted:
                 self._erase(cursor, stream)
             for snapshot in batch.snapshots:

@@ -1,4 +1,4 @@
-"""The journal in PostgreSQL, by psycopg: one round trip for a transaction, whatever its size.
+"""The journal in PostgreSQL, by psycopg: one round trip for most transactions, whatever their size.
 
 The only writer holds an advisory lock on its session, and an epoch. Every transaction locks the
 epoch's row first: a process that has lost its session cannot commit once another has taken over.
@@ -49,10 +49,19 @@ _WAIT = 0.5  # seconds between two looks at the lock
 _PATIENCE = 1.0  # seconds in which the session of a process that was killed may end
 _LOCK = zlib.crc32(b"truecast serve")
 _BATCH = 2_000  # entries that are read at a time
+_TAKEN = "another process has taken over this database"
 
-_INSERT_ENTRIES = (
-    "INSERT INTO truecast_entries SELECT * FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[],"
-    " %b::bigint[], %b::bytea[], %b::bytea[], %b::bytea[])"
+_FENCE = "SELECT 1 FROM truecast_meta WHERE epoch = %b FOR UPDATE"
+_INSERT_ENTRIES = (  # a transaction by itself: nothing if another process has taken over
+    "INSERT INTO truecast_entries SELECT u.* FROM"
+    " (SELECT 1 FROM truecast_meta WHERE epoch = %b FOR UPDATE) ours,"
+    " unnest(%b::bigint[], %b::bigint[], %b::bigint[],"
+    " %b::bigint[], %b::bytea[], %b::bytea[], %b::bytea[]) u"
+)
+# For each id a look into the index, whatever the planner thinks of a table without statistics.
+_LOOKUP = (
+    "SELECT i.* FROM unnest(%b::bigint[], %b::text[]) k (stream, id) CROSS JOIN LATERAL"
+    " (SELECT * FROM truecast_ids WHERE stream = k.stream AND id = k.id OFFSET 0) i"
 )
 _SAVE_IDS = (
     "INSERT INTO truecast_ids SELECT * FROM unnest(%b::bigint[], %b::text[], %b::bigint[],"
@@ -141,6 +150,7 @@ class PostgresStore:
         self._db.execute("SET synchronous_commit = on")
         self._db.execute("SET plan_cache_mode = force_generic_plan")
         self._db.execute("SET jit = off")
+        self._db.execute("SET enable_seqscan = off")  # plans are made while tables are small
 
     def _locked(self) -> bool:
         return bool(self._one("SELECT pg_try_advisory_lock(%b)", (_LOCK,))[0])
@@ -163,7 +173,7 @@ class PostgresStore:
 
     def _check_epoch(self) -> None:
         if self._one("SELECT epoch FROM truecast_meta")[0] != self.epoch:
-            raise LockedError("another process has taken over this database")
+            raise LockedError(_TAKEN)
 
     @contextmanager
     def _closed_on_error(self) -> Iterator[None]:
@@ -220,13 +230,7 @@ class PostgresStore:
         """See `Store`."""
         streams = [stream for stream, ids in keys.items() for _ in ids]
         names = [name for ids in keys.values() for name in ids]
-        rows = self.db.execute(
-            "SELECT i.stream, i.id, ticket, score, said, outcome"
-            " FROM unnest(%b::bigint[], %b::text[]) k (stream, id)"
-            " JOIN truecast_ids i ON i.stream = k.stream AND i.id = k.id",
-            (streams, names),
-            binary=True,
-        )
+        rows = self.db.execute(_LOOKUP, (streams, names), binary=True)
         return {(stream, name): Known(*known) for stream, name, *known in rows}
 
     def count_ids(self, stream: int, first: int) -> int:
@@ -243,12 +247,11 @@ class PostgresStore:
         return int(self._one(query)[0])
 
     def commit(self, batch: Batch) -> None:
-        """See `Store`."""
-        with self.db.pipeline(), self.db.transaction(), self.db.cursor() as cursor:
-            # fails, by a division by zero, if another process has taken over
-            cursor.execute(
-                "SELECT 1 / (epoch = %b)::integer FROM truecast_meta FOR UPDATE", (self.epoch,)
-            )
+        """See `Store`. Most transactions are one statement."""
+        if batch.only_entries:
+            self._append(self.db, batch.entries)
+            return
+        with self._ours() as cursor:
             for stream in batch.deleted:  # first: a new one may have the name
                 cursor.execute("DELETE FROM truecast_streams WHERE number = %b", (stream,))
             for created in batch.lasting():
@@ -256,8 +259,7 @@ class PostgresStore:
             for number, *_ in batch.created[-1:]:
                 cursor.execute("UPDATE truecast_meta SET numbers = %b", (number,))
             if batch.entries:
-                columns = [list(column) for column in zip(*batch.entries, strict=True)]
-                cursor.execute(_INSERT_ENTRIES, columns)
+                self._append(cursor, batch.entries)
             if batch.ids:
                 rows = zip(*((*key, *known) for key, known in batch.ids.items()), strict=True)
                 cursor.execute(_SAVE_IDS, [list(column) for column in rows])
@@ -267,6 +269,20 @@ class PostgresStore:
                 self._erase(cursor, stream)
             for snapshot in batch.snapshots:
                 cursor.execute(_SAVE, snapshot)
+
+    @contextmanager
+    def _ours(self) -> Iterator[psycopg.Cursor[Any]]:
+        """A transaction that holds the epoch's row; LockedError if it is another's by now."""
+        with self.db.transaction():
+            if self.db.execute(_FENCE, (self.epoch,)).fetchone() is None:
+                raise LockedError(_TAKEN)
+            with self.db.pipeline(), self.db.cursor() as cursor:
+                yield cursor
+
+    def _append(self, db: Any, entries: list[Entry]) -> None:
+        columns = [list(column) for column in zip(*entries, strict=True)]
+        if db.execute(_INSERT_ENTRIES, [self.epoch, *columns]).rowcount == 0:
+            raise LockedError(_TAKEN)
 
     @staticmethod
     def _erase(cursor: psycopg.Cursor[Any], stream: int) -> None:
@@ -330,17 +346,14 @@ class PostgresStore:
 
     def forget(self, base: Head, ids: Mapping[int, Sequence[str]]) -> None:
         """See `Store`."""
-        with self.db.transaction():
-            self.db.execute(
-                "SELECT 1 / (epoch = %b)::integer FROM truecast_meta FOR UPDATE", (self.epoch,)
-            )
+        with self._ours() as cursor:
             for stream, names in ids.items():
-                self.db.execute(
+                cursor.execute(
                     "DELETE FROM truecast_ids WHERE stream = %b AND id = ANY(%b)",
                     (stream, list(names)),
                 )
-            self.db.execute("DELETE FROM truecast_entries WHERE seq <= %b", (base.seq,))
-            self.db.execute("UPDATE truecast_meta SET seq = %b, at = %b, chain = %b", base)
+            cursor.execute("DELETE FROM truecast_entries WHERE seq <= %b", (base.seq,))
+            cursor.execute("UPDATE truecast_meta SET seq = %b, at = %b, chain = %b", base)
 
     def size(self) -> int:
         """See `Store`."""

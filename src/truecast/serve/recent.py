@@ -19,6 +19,7 @@ from truecast.serve.store import Batch, Key, Known, Store
 __all__ = ["Recent", "rows_of"]
 
 LAG = 2_000  # ids that the table may be behind, before a transaction brings it up
+SHARE = 2  # times as many as the transaction has itself: most ids have their outcomes by then
 _log = logging.getLogger("truecast.serve")
 
 
@@ -63,9 +64,9 @@ class Recent:
             found.update(self.store.lookup(missing))
         return found
 
-    def add_to(self, batch: Batch, fresh: dict[Key, Known], seq: int, least: int = LAG) -> None:
+    def add_to(self, batch: Batch, fresh: dict[Key, Known], seq: int, *, now: bool = False) -> None:
         """Let a transaction bring the table up to `seq`, its last entry, if that is worth it."""
-        if len(self._fresh) + len(fresh) >= least:
+        if len(self._fresh) >= (1 if now else max(LAG, SHARE * len(fresh))):
             batch.ids = _without(self._fresh | fresh, batch.deleted)
             batch.indexed = seq
 
@@ -85,7 +86,7 @@ class Recent:
     def index(self, seq: int) -> None:
         """Bring the table up to the last entry, in a transaction of its own."""
         batch = Batch()
-        self.add_to(batch, {}, seq, least=1)
+        self.add_to(batch, {}, seq, now=True)
         if batch:
             self.store.commit(batch)
             self.keep({}, {}, batch)

@@ -163,7 +163,7 @@ class Forecasting(Request):
         listed = work.shelf.find(self.name)
         stream = _opened(work, self.name)
         rows = self.rows
-        if len(rows) == 1 and rows[0].id is None and stream.binary:
+        if len(rows) == 1 and stream.binary and (listed.number, rows[0].id) not in work.known:
             return [self._single(work, stream, listed.number)]
         scores = stream.scores([row.score for row in rows])
         width = 8 * (scores.size // max(len(rows), 1))
@@ -205,17 +205,20 @@ class Forecasting(Request):
     def _single(self, work: Work, stream: LiveStream, number: int) -> Forecast:
         """Answer one row with a new id: most requests are like this."""
         row = self.rows[0]
-        groups, events, times = _column([row.groups]), _column([row.event]), _column([row.time])
+        groups, events, times = _alone(row.groups), _alone(row.event), _alone(row.time)
         first = stream.record.issued
         p = stream.forecast_one(work.now, row.score, groups, events)
         work.touched.add(self.name)
-        score, said, name = _DOUBLE.pack(row.score), _DOUBLE.pack(p), _new_id(work.now)
+        given: Any = row.score
+        score, said = _DOUBLE.pack(given + 0.0), _DOUBLE.pack(p)  # no -0.0
+        name = _new_id(work.now) if row.id is None else row.id
         stream.seq = work.write(
             self.name,
             Kind.FORECASTS,
             Forecasts(first, [name], score, said, groups, events, times),
         )
-        work.note({(number, name): Known(first, score, said, None)})
+        key = number, name
+        work.fresh[key] = work.known[key] = Known(first, score, said, None)
         return Forecast(name, p)
 
     def _issue(
@@ -387,6 +390,10 @@ def _plain(stream: LiveStream, said: bytes) -> Any:
     if stream.binary:
         return _DOUBLE.unpack(said)[0]
     return np.frombuffer(said, "<f8").tolist()
+
+
+def _alone(value: Any) -> list[Any] | None:
+    return None if value is None else [value]
 
 
 def _column(values: list[Any]) -> list[Any] | None:

@@ -246,9 +246,9 @@ class SQLiteStore:
             self._check_ours(db)
             for stream in batch.deleted:  # first: a new one may have the name
                 db.execute("DELETE FROM streams WHERE number = ?", (stream,))
-            db.executemany("INSERT INTO streams VALUES (?, ?, ?, ?)", batch.lasting())
-            for number, *_ in batch.created[-1:]:
-                db.execute("UPDATE meta SET numbers = ?", (number,))
+            if batch.created:
+                db.executemany("INSERT INTO streams VALUES (?, ?, ?, ?)", batch.lasting())
+                db.execute("UPDATE meta SET numbers = ?", (batch.created[-1][0],))
             db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", batch.entries)
             if batch.indexed:
                 _save_ids(db, batch.ids)

@@ -70,6 +70,13 @@ class Batch:
         """Return the streams that were created and not deleted again."""
         return [created for created in self.created if created[0] not in self.deleted]
 
+    @property
+    def only_entries(self) -> bool:
+        """Whether all that it does is to append to the journal."""
+        return bool(self.entries) and not (
+            self.indexed or self.created or self.deleted or self.snapshots
+        )
+
     def __bool__(self) -> bool:
         return bool(self.entries or self.snapshots or self.indexed)
 

@@ -316,7 +316,7 @@ class Writer:
         try:
             if not self._broken:
                 batch = Batch(snapshots=[self.shelf.snapshot(n) for n in self.shelf.unsaved()])
-                self.shelf.recent.add_to(batch, {}, self._head.seq, least=1)
+                self.shelf.recent.add_to(batch, {}, self._head.seq, now=True)
                 if batch:
                     self.store.commit(batch)
         except Exception:

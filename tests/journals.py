@@ -44,3 +44,25 @@ def verified(url):
         return verify(store)
     finally:
         store.close()
+
+
+# A power cut leaves what was synced; of what was written since, any sectors, or garbage. Bytes of a
+# sector that were not written stay as they were: SQLite takes disks to be so ("powersafe
+# overwrite").
+
+SECTOR = 512
+
+
+def torn(before, after, rng):
+    """The bytes of a file of which a write was interrupted by a power cut."""
+    end = rng.randint(min(len(before), len(after)), len(after))
+    torn = bytearray(before[:end].ljust(end, b"\0"))
+    for at in range(0, end, SECTOR):
+        part = slice(at, min(at + SECTOR, end))
+        old, new = bytes(torn[part]), after[part]
+        if old == new:
+            continue
+        begin = next(k for k in range(len(new)) if old[k : k + 1] != new[k : k + 1])
+        garbage = old[:begin] + rng.randbytes(len(new) - begin)
+        torn[part] = rng.choice([new, new, old, garbage])
+    return bytes(torn)

@@ -17,6 +17,7 @@ import signal
 import sys
 import time
 
+from truecast.serve import recent
 from truecast.serve.journal import replay, verify
 from truecast.serve.options import StreamOptions
 from truecast.serve.rows import ForecastRow, OutcomeRow
@@ -95,13 +96,14 @@ async def serve(url, read, write):
 class Child:
     """A process that serves."""
 
-    def __init__(self, url):
+    def __init__(self, url, lag):
         read, self.to = os.pipe()
         self.out, write = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             os.close(self.to)
             os.close(self.out)
+            recent.LAG = lag
             asyncio.run(serve(url, read, write))
             os._exit(0)
         os.close(read)
@@ -137,7 +139,8 @@ def play(url, kills, seed, per_kill):
     rng = random.Random(seed + 1)
     asked = list(requests(seed, kills * per_kill + per_kill))
     answered, done = {}, 0
-    child, sent = Child(url), 0
+    lags = [1, 30, recent.LAG]  # kills come before, while and after ids are indexed
+    child, sent = Child(url, rng.choice(lags)), 0
     kill_at = None
     killed = 0
     moments = [(k + rng.random()) * per_kill for k in range(kills)]  # by requests answered
@@ -157,7 +160,7 @@ def play(url, kills, seed, per_kill):
             while done in answered:
                 done += 1
             killed, kill_at = killed + 1, None
-            child, sent = Child(url), done
+            child, sent = Child(url, rng.choice(lags)), done
     status, rest = child.end(how=None)
     assert status == 0, status
     return asked, answered | dict(rest), killed

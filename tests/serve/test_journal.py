@@ -91,6 +91,8 @@ def test_a_changed_entry_is_found_and_named(tmp_path, table, key, column):
         "UPDATE snapshots SET seq = seq + 256 WHERE length(state) = 0",
         "UPDATE streams SET options = '{}' WHERE name = 'x'",
         "UPDATE entries SET body = NULL WHERE seq = 4",
+        "UPDATE meta SET indexed = indexed + 1",
+        "UPDATE meta SET indexed = indexed / 2",
     ],
 )
 def test_other_damage_is_found(tmp_path, change):

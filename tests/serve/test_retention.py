@@ -134,6 +134,7 @@ def test_an_id_that_was_used_again_does_not_go_with_its_old_entries(url):
             rows = [ForecastRow(0.1 * k, f"{k}") for k in range(3)]
             await service.forecasts("s", rows)
             await service.outcomes("s", [OutcomeRow("0", 1)])
+            service._writer.shelf.recent.index(service.health.seq)
             _reticket(service._writer.store, "0", 99)
             await service.forecasts("s", [ForecastRow(0.5, "last")])
             await _keep(service, url, 1)

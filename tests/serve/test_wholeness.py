@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from journals import torn
 from truecast.errors import UnavailableError
 from truecast.serve import requests
 from truecast.serve.events import Head, Kind, Outcomes, encode
@@ -44,28 +45,6 @@ def test_killed_at_any_moment_nothing_is_lost_or_done_twice(url):
     assert "15 kills" in done.stdout
 
 
-# A power cut leaves what was synced; of what was written since, any sectors, or garbage. Bytes of a
-# sector that were not written stay as they were: SQLite takes disks to be so ("powersafe
-# overwrite").
-
-SECTOR = 512
-
-
-def _torn(before, after, rng):
-    """The bytes of a file of which a write was interrupted by a power cut."""
-    end = rng.randint(min(len(before), len(after)), len(after))
-    torn = bytearray(before[:end].ljust(end, b"\0"))
-    for at in range(0, end, SECTOR):
-        part = slice(at, min(at + SECTOR, end))
-        old, new = bytes(torn[part]), after[part]
-        if old == new:
-            continue
-        begin = next(k for k in range(len(new)) if old[k : k + 1] != new[k : k + 1])
-        garbage = old[:begin] + rng.randbytes(len(new) - begin)
-        torn[part] = rng.choice([new, new, old, garbage])
-    return bytes(torn)
-
-
 def test_after_a_power_cut_there_is_all_that_was_acknowledged(tmp_path):
     store = SQLiteStore(tmp_path / "a.db")
     store.acquire(wait=False)
@@ -81,7 +60,7 @@ def test_after_a_power_cut_there_is_all_that_was_acknowledged(tmp_path):
         cut = tmp_path / f"cut{turn}"
         cut.mkdir()
         (cut / "a.db").write_bytes(main)
-        (cut / "a.db-wal").write_bytes(_torn(synced, log.read_bytes(), rng))
+        (cut / "a.db-wal").write_bytes(torn(synced, log.read_bytes(), rng))
         found = SQLiteStore(cut / "a.db")
         found.acquire(wait=False)
         assert found.head() in (heads[-1], head)

@@ -23,6 +23,7 @@ from truecast.serve.events import (
     digest_of,
 )
 from truecast.serve.options import StreamOptions
+from truecast.serve.recent import rows_of
 from truecast.serve.replay import Replay
 from truecast.serve.snapshots import from_snapshot, state_of
 from truecast.serve.store import Known, Snapshot, Store, StreamRow
@@ -117,7 +118,7 @@ def verify(store: Store, progress: Progress | None = None) -> Verified:
 def _check_bodies(
     store: Store, found: Verified, live: dict[int, StreamRow], progress: Progress | None
 ) -> None:
-    table = _Table(store, found)
+    table, indexed = _Table(store, found), store.indexed()
     for entry in checked_entries(store, found):
         row = live.get(entry.stream)
         if progress is not None:
@@ -133,7 +134,7 @@ def _check_bodies(
             continue
         if isinstance(body, Forecasts | Outcomes):
             found.rows += len(body.ids)
-            if row is not None:
+            if row is not None and entry.seq <= indexed:
                 table.add(entry, body)
         elif isinstance(body, Created) and row is not None:
             table.begin(entry.stream)
@@ -141,6 +142,8 @@ def _check_bodies(
             if not same:
                 found.add(f"entry {entry.seq}: the list of streams has another name or options")
     table.end(live)
+    if indexed > max(found.last, store.base().seq):
+        found.add(f"the table of ids is said to go up to entry {indexed}, which is not there")
 
 
 def _check_snapshot(
@@ -180,11 +183,8 @@ class _Table:
         if isinstance(body, Forecasts):
             self.first.setdefault(entry.stream, body.first)
             self.made[entry.stream] += len(body.ids)
-            width = len(body.scores) // max(len(body.ids), 1)
-            for k, name in enumerate(body.ids):
-                part = slice(k * width, (k + 1) * width)
-                known = Known(body.first + k, body.scores[part], body.said[part], None)
-                self.expected[entry.stream, name] = entry.seq, known
+            for key, known in rows_of(entry.stream, body).items():
+                self.expected[key] = entry.seq, known
         else:
             outcomes = np.frombuffer(body.outcomes, "<i4").tolist()
             tickets = np.frombuffer(body.tickets, "<i8").tolist()

@@ -1,4 +1,4 @@
-"""The journal in PostgreSQL, by psycopg: one round trip for a transaction, whatever its size.
+"""The journal in PostgreSQL, by psycopg: one round trip for most transactions, whatever their size.
 
 The only writer holds an advisory lock on its session, and an epoch. Every transaction locks the
 epoch's row first: a process that has lost its session cannot commit once another has taken over.
@@ -10,13 +10,12 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from typing import Any
 
 import psycopg
 
 from truecast.serve.events import ORIGIN, Entry, Head
-from truecast.serve.store import SCHEMA, Batch, Known, LockedError, Snapshot, StreamRow
+from truecast.serve.store import SCHEMA, Batch, Key, Known, LockedError, Snapshot, StreamRow
 
 __all__ = ["PostgresStore"]
 
@@ -24,7 +23,8 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS truecast_meta (
     one integer PRIMARY KEY CHECK (one = 1),
     schema integer NOT NULL, epoch bigint NOT NULL, numbers bigint NOT NULL,
-    seq bigint NOT NULL, at bigint NOT NULL, chain bytea NOT NULL
+    seq bigint NOT NULL, at bigint NOT NULL, chain bytea NOT NULL,
+    indexed bigint NOT NULL DEFAULT 0
 );
 CREATE TABLE IF NOT EXISTS truecast_entries (
     seq bigint PRIMARY KEY, stream bigint NOT NULL, at bigint NOT NULL, kind bigint NOT NULL,
@@ -49,22 +49,30 @@ _WAIT = 0.5  # seconds between two looks at the lock
 _PATIENCE = 1.0  # seconds in which the session of a process that was killed may end
 _LOCK = zlib.crc32(b"truecast serve")
 _BATCH = 2_000  # entries that are read at a time
+_TAKEN = "another process has taken over this database"
 
-_INSERT_ENTRIES = (
-    "INSERT INTO truecast_entries SELECT * FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[],"
-    " %b::bigint[], %b::bytea[], %b::bytea[], %b::bytea[])"
+_FENCE = "SELECT 1 FROM truecast_meta WHERE epoch = %b FOR UPDATE"
+_INSERT_ENTRIES = (  # a transaction by itself: nothing if another process has taken over
+    "INSERT INTO truecast_entries SELECT u.* FROM"
+    " (SELECT 1 FROM truecast_meta WHERE epoch = %b FOR UPDATE) ours,"
+    " unnest(%b::bigint[], %b::bigint[], %b::bigint[],"
+    " %b::bigint[], %b::bytea[], %b::bytea[], %b::bytea[]) u"
 )
-_INSERT_IDS = (
-    "INSERT INTO truecast_ids SELECT %(stream)b, id, %(first)b + place - 1,"
-    " substring(%(scores)b::bytea FROM 1 + %(width)b::integer * (place::integer - 1)"
-    "  FOR %(width)b::integer),"
-    " substring(%(said)b::bytea FROM 1 + %(width)b::integer * (place::integer - 1)"
-    "  FOR %(width)b::integer)"
-    " FROM unnest(%(ids)b::text[]) WITH ORDINALITY u (id, place)"
+# For each id a look into the index, whatever the planner thinks of a table without statistics.
+_LOOKUP = (
+    "SELECT i.* FROM unnest(%b::bigint[], %b::text[]) k (stream, id) CROSS JOIN LATERAL"
+    " (SELECT * FROM truecast_ids WHERE stream = k.stream AND id = k.id OFFSET 0) i"
 )
-_UPDATE_IDS = (
-    "UPDATE truecast_ids i SET outcome = %b FROM unnest(%b::text[]) u (id)"
-    " WHERE i.stream = %b AND i.id = u.id"
+_SAVE_IDS = (
+    "INSERT INTO truecast_ids SELECT * FROM unnest(%b::bigint[], %b::text[], %b::bigint[],"
+    " %b::bytea[], %b::bytea[], %b::bigint[]) ON CONFLICT (stream, id) DO UPDATE"
+    " SET ticket = excluded.ticket, score = excluded.score, said = excluded.said,"
+    " outcome = excluded.outcome"
+)
+_UPGRADE = (  # from schema 1, whose table of ids never lags
+    "ALTER TABLE truecast_meta ADD COLUMN indexed bigint NOT NULL DEFAULT 0",
+    "UPDATE truecast_meta SET schema = 2,"
+    " indexed = (SELECT coalesce(max(seq), 0) FROM truecast_entries)",
 )
 _RECENT = "SELECT seq FROM truecast_entries WHERE at >= %b ORDER BY seq LIMIT 1"
 _TOO_MUCH = (
@@ -111,11 +119,15 @@ class PostgresStore:
         with self.db.transaction():
             self.db.execute(_TABLES)
             self.db.execute(
-                "INSERT INTO truecast_meta VALUES (1, %b, 0, 0, 0, 0, %b) ON CONFLICT DO NOTHING",
+                "INSERT INTO truecast_meta (one, schema, epoch, numbers, seq, at, chain)"
+                " VALUES (1, %b, 0, 0, 0, 0, %b) ON CONFLICT DO NOTHING",
                 (SCHEMA, ORIGIN),
             )
             schema, epoch = self._one("SELECT schema, epoch FROM truecast_meta FOR UPDATE")
-            if schema != SCHEMA:
+            if schema == 1:
+                for change in _UPGRADE:
+                    self.db.execute(change)
+            elif schema != SCHEMA:
                 raise LockedError(
                     f"this database was written by a newer truecast: upgrade, for schema {schema}"
                 )
@@ -138,6 +150,7 @@ class PostgresStore:
         self._db.execute("SET synchronous_commit = on")
         self._db.execute("SET plan_cache_mode = force_generic_plan")
         self._db.execute("SET jit = off")
+        self._db.execute("SET enable_seqscan = off")  # plans are made while tables are small
 
     def _locked(self) -> bool:
         return bool(self._one("SELECT pg_try_advisory_lock(%b)", (_LOCK,))[0])
@@ -160,7 +173,7 @@ class PostgresStore:
 
     def _check_epoch(self) -> None:
         if self._one("SELECT epoch FROM truecast_meta")[0] != self.epoch:
-            raise LockedError("another process has taken over this database")
+            raise LockedError(_TAKEN)
 
     @contextmanager
     def _closed_on_error(self) -> Iterator[None]:
@@ -207,17 +220,17 @@ class PostgresStore:
         """See `Store`."""
         return int(self._one("SELECT numbers FROM truecast_meta")[0])
 
-    def lookup(self, keys: Mapping[int, Sequence[str]]) -> dict[tuple[int, str], Known]:
+    def indexed(self) -> int:
+        """See `Store`. A database that was not upgraded yet has all ids in the table."""
+        if self._one("SELECT schema FROM truecast_meta")[0] == 1:
+            return self.head().seq
+        return int(self._one("SELECT indexed FROM truecast_meta")[0])
+
+    def lookup(self, keys: Mapping[int, Sequence[str]]) -> dict[Key, Known]:
         """See `Store`."""
         streams = [stream for stream, ids in keys.items() for _ in ids]
         names = [name for ids in keys.values() for name in ids]
-        rows = self.db.execute(
-            "SELECT i.stream, i.id, ticket, score, said, outcome"
-            " FROM unnest(%b::bigint[], %b::text[]) k (stream, id)"
-            " JOIN truecast_ids i ON i.stream = k.stream AND i.id = k.id",
-            (streams, names),
-            binary=True,
-        )
+        rows = self.db.execute(_LOOKUP, (streams, names), binary=True)
         return {(stream, name): Known(*known) for stream, name, *known in rows}
 
     def count_ids(self, stream: int, first: int) -> int:
@@ -234,12 +247,11 @@ class PostgresStore:
         return int(self._one(query)[0])
 
     def commit(self, batch: Batch) -> None:
-        """See `Store`."""
-        with self.db.pipeline(), self.db.transaction(), self.db.cursor() as cursor:
-            # fails, by a division by zero, if another process has taken over
-            cursor.execute(
-                "SELECT 1 / (epoch = %b)::integer FROM truecast_meta FOR UPDATE", (self.epoch,)
-            )
+        """See `Store`. Most transactions are one statement."""
+        if batch.only_entries:
+            self._append(self.db, batch.entries)
+            return
+        with self._ours() as cursor:
             for stream in batch.deleted:  # first: a new one may have the name
                 cursor.execute("DELETE FROM truecast_streams WHERE number = %b", (stream,))
             for created in batch.lasting():
@@ -247,16 +259,30 @@ class PostgresStore:
             for number, *_ in batch.created[-1:]:
                 cursor.execute("UPDATE truecast_meta SET numbers = %b", (number,))
             if batch.entries:
-                columns = [list(column) for column in zip(*batch.entries, strict=True)]
-                cursor.execute(_INSERT_ENTRIES, columns)
-            for rows in batch.issued:
-                cursor.execute(_INSERT_IDS, asdict(rows) | {"width": rows.width})
-            for (stream, outcome), ids in batch.resolved.items():
-                cursor.execute(_UPDATE_IDS, (outcome, ids, stream))
+                self._append(cursor, batch.entries)
+            if batch.ids:
+                rows = zip(*((*key, *known) for key, known in batch.ids.items()), strict=True)
+                cursor.execute(_SAVE_IDS, [list(column) for column in rows])
+            if batch.indexed:
+                cursor.execute("UPDATE truecast_meta SET indexed = %b", (batch.indexed,))
             for stream in batch.deleted:
                 self._erase(cursor, stream)
             for snapshot in batch.snapshots:
                 cursor.execute(_SAVE, snapshot)
+
+    @contextmanager
+    def _ours(self) -> Iterator[psycopg.Cursor[Any]]:
+        """A transaction that holds the epoch's row; LockedError if it is another's by now."""
+        with self.db.transaction():
+            if self.db.execute(_FENCE, (self.epoch,)).fetchone() is None:
+                raise LockedError(_TAKEN)
+            with self.db.pipeline(), self.db.cursor() as cursor:
+                yield cursor
+
+    def _append(self, db: Any, entries: list[Entry]) -> None:
+        columns = [list(column) for column in zip(*entries, strict=True)]
+        if db.execute(_INSERT_ENTRIES, [self.epoch, *columns]).rowcount == 0:
+            raise LockedError(_TAKEN)
 
     @staticmethod
     def _erase(cursor: psycopg.Cursor[Any], stream: int) -> None:
@@ -320,17 +346,14 @@ class PostgresStore:
 
     def forget(self, base: Head, ids: Mapping[int, Sequence[str]]) -> None:
         """See `Store`."""
-        with self.db.transaction():
-            self.db.execute(
-                "SELECT 1 / (epoch = %b)::integer FROM truecast_meta FOR UPDATE", (self.epoch,)
-            )
+        with self._ours() as cursor:
             for stream, names in ids.items():
-                self.db.execute(
+                cursor.execute(
                     "DELETE FROM truecast_ids WHERE stream = %b AND id = ANY(%b)",
                     (stream, list(names)),
                 )
-            self.db.execute("DELETE FROM truecast_entries WHERE seq <= %b", (base.seq,))
-            self.db.execute("UPDATE truecast_meta SET seq = %b, at = %b, chain = %b", base)
+            cursor.execute("DELETE FROM truecast_entries WHERE seq <= %b", (base.seq,))
+            cursor.execute("UPDATE truecast_meta SET seq = %b, at = %b, chain = %b", base)
 
     def size(self) -> int:
         """See `Store`."""

@@ -32,7 +32,7 @@ from truecast.serve.events import (
 from truecast.serve.options import StreamOptions
 from truecast.serve.rows import LONGEST_ID, Forecast, ForecastRow, OutcomeAnswer, OutcomeRow
 from truecast.serve.shelf import Shelf
-from truecast.serve.store import Batch, Known
+from truecast.serve.store import Batch, Key, Known
 from truecast.serve.stream import LiveStream
 from truecast.serve.view import StreamInfo
 
@@ -44,10 +44,19 @@ _DOUBLE = struct.Struct("<d")
 
 
 class Work:
-    """What becomes one transaction: requests add to it, one after the other."""
+    """What becomes one transaction: requests add to it, one after the other.
 
-    def __init__(self, shelf: Shelf, head: Head, known: dict[tuple[int, str], Known]) -> None:
+    Attributes
+    ----------
+    known : dict
+        Of ids that requests name: as it was before, and as they left it.
+    fresh : dict
+        The part of it that they made or changed.
+    """
+
+    def __init__(self, shelf: Shelf, head: Head, known: dict[Key, Known]) -> None:
         self.shelf, self.head, self.known = shelf, head, known
+        self.fresh: dict[Key, Known] = {}
         self.batch = Batch()
         self.touched: set[str] = set()
         self.closing: list[str] = []  # streams that leave memory once it is durable
@@ -59,6 +68,11 @@ class Work:
         entry, self.head = encode(self.head, number, self.now, kind, body)
         self.batch.entries.append(entry)
         return entry.seq
+
+    def note(self, fresh: dict[Key, Known]) -> None:
+        """Remember what ids have become."""
+        self.known.update(fresh)
+        self.fresh.update(fresh)
 
 
 class Request:
@@ -149,7 +163,7 @@ class Forecasting(Request):
         listed = work.shelf.find(self.name)
         stream = _opened(work, self.name)
         rows = self.rows
-        if len(rows) == 1 and rows[0].id is None and stream.binary:
+        if len(rows) == 1 and stream.binary and (listed.number, rows[0].id) not in work.known:
             return [self._single(work, stream, listed.number)]
         scores = stream.scores([row.score for row in rows])
         width = 8 * (scores.size // max(len(rows), 1))
@@ -191,18 +205,20 @@ class Forecasting(Request):
     def _single(self, work: Work, stream: LiveStream, number: int) -> Forecast:
         """Answer one row with a new id: most requests are like this."""
         row = self.rows[0]
-        groups, events, times = _column([row.groups]), _column([row.event]), _column([row.time])
+        groups, events, times = _alone(row.groups), _alone(row.event), _alone(row.time)
         first = stream.record.issued
         p = stream.forecast_one(work.now, row.score, groups, events)
         work.touched.add(self.name)
-        score, said, name = _DOUBLE.pack(row.score), _DOUBLE.pack(p), _new_id(work.now)
+        given: Any = row.score
+        score, said = _DOUBLE.pack(given + 0.0), _DOUBLE.pack(p)  # no -0.0
+        name = _new_id(work.now) if row.id is None else row.id
         stream.seq = work.write(
             self.name,
             Kind.FORECASTS,
             Forecasts(first, [name], score, said, groups, events, times),
         )
-        work.batch.issue(number, first, [name], score, said)
-        work.known[number, name] = Known(first, score, said, None)
+        key = number, name
+        work.fresh[key] = work.known[key] = Known(first, score, said, None)
         return Forecast(name, p)
 
     def _issue(
@@ -230,10 +246,9 @@ class Forecasting(Request):
             Forecasts(first, ids, given, answered, groups, events, times),
         )
         width = len(given) // len(rows)
-        work.batch.issue(number, first, ids, given, answered)
         tickets = range(first, first + len(ids))
         known = map(Known, tickets, _rows(given, width), _rows(answered, width), repeat(None))
-        work.known.update(zip([(number, name) for name in ids], known, strict=True))
+        work.note(dict(zip([(number, name) for name in ids], known, strict=True)))
         return said.tolist()  # type: ignore[no-any-return]
 
 
@@ -273,16 +288,16 @@ class Learning(Request):
                 ids.append(row.id)
                 tickets.append(known.ticket)
                 learned.append(outcome)
-                work.known[number, row.id] = known._replace(outcome=outcome)
+                key = number, row.id
+                work.fresh[key] = work.known[key] = Known(*known[:3], outcome)
         if ids:
-            self._learn(work, stream, number, ids, tickets, learned)
+            self._learn(work, stream, ids, tickets, learned)
         return answers
 
     def _learn(
         self,
         work: Work,
         stream: LiveStream,
-        number: int,
         ids: list[str],
         tickets: list[int],
         outcomes: list[int],
@@ -295,9 +310,6 @@ class Learning(Request):
             struct.pack(f"<{len(ids)}i", *outcomes),
         )
         stream.seq = work.write(self.name, Kind.OUTCOMES, body)
-        for outcome in set(outcomes):
-            same = [name for name, each in zip(ids, outcomes, strict=True) if each == outcome]
-            work.batch.resolve(number, outcome, same)
 
 
 @dataclass(slots=True)
@@ -378,6 +390,10 @@ def _plain(stream: LiveStream, said: bytes) -> Any:
     if stream.binary:
         return _DOUBLE.unpack(said)[0]
     return np.frombuffer(said, "<f8").tolist()
+
+
+def _alone(value: Any) -> list[Any] | None:
+    return None if value is None else [value]
 
 
 def _column(values: list[Any]) -> list[Any] | None:

@@ -95,6 +95,7 @@ class Forget(Request):
     def do(self, work: Work) -> int:
         """See `Request`; returns the last entry that has gone."""
         shelf = work.shelf
+        shelf.recent.index(work.head.seq)  # first: what is not in the table is in entries alone
         base, rows = shelf.store.base(), 0
         leaving: dict[int, list[_Row]] = {}
         for entry in shelf.store.entries(base.seq, until=self.until):

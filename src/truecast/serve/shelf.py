@@ -83,6 +83,7 @@ class Shelf:
             self._list(listed)
             if row.behind:
                 self.behind.append(row.name)
+        self.recent.read(self.by_number)
         self.next_number = max(self.next_number, self.store.last_number() + 1)
 
     def find(self, name: str) -> Listed:

@@ -18,7 +18,7 @@ import msgspec
 from truecast._atomic import hold, make_folder
 from truecast.errors import FileError
 from truecast.serve.events import ORIGIN, Entry, Head
-from truecast.serve.store import SCHEMA, Batch, Known, LockedError, Snapshot, StreamRow
+from truecast.serve.store import SCHEMA, Batch, Key, Known, LockedError, Snapshot, StreamRow
 
 __all__ = ["SQLiteStore"]
 
@@ -26,7 +26,7 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     schema INTEGER NOT NULL, epoch INTEGER NOT NULL, numbers INTEGER NOT NULL,
-    seq INTEGER NOT NULL, at INTEGER NOT NULL, chain BLOB NOT NULL
+    seq INTEGER NOT NULL, at INTEGER NOT NULL, chain BLOB NOT NULL, indexed INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE IF NOT EXISTS entries (
     seq INTEGER PRIMARY KEY, stream INTEGER NOT NULL, at INTEGER NOT NULL, kind INTEGER NOT NULL,
@@ -46,15 +46,18 @@ CREATE TABLE IF NOT EXISTS snapshots (
     stream INTEGER PRIMARY KEY, seq INTEGER NOT NULL, state BLOB NOT NULL, info BLOB NOT NULL
 ) STRICT;
 """
-# One statement for many rows: it runs without the interpreter lock.
-_INSERT_IDS = """
-INSERT INTO ids SELECT ?1, value, ?2 + key,
-    substr(?4, ?3 * key + 1, ?3), substr(?5, ?3 * key + 1, ?3), NULL
+# One statement for many rows of a stream: it runs without the interpreter lock. Numbers come as
+# text of a fixed width, ?2: a ticket and an outcome, -1 for none.
+_SAVE_IDS = """
+INSERT OR REPLACE INTO ids SELECT ?1, value, CAST(substr(?2, 30 * key + 1, 20) AS INTEGER),
+    substr(?4, ?3 * key + 1, ?3), substr(?5, ?3 * key + 1, ?3),
+    nullif(CAST(substr(?2, 30 * key + 21, 10) AS INTEGER), -1)
 FROM json_each(?6)
 """
-_UPDATE_IDS = """
-UPDATE ids SET outcome = ? WHERE stream = ? AND id IN (SELECT value FROM json_each(?))
-"""
+_UPGRADE = (  # from schema 1, whose table of ids never lags
+    "ALTER TABLE meta ADD COLUMN indexed INTEGER NOT NULL DEFAULT 0",
+    "UPDATE meta SET schema = 2, indexed = (SELECT coalesce(max(seq), 0) FROM entries)",
+)
 _RECENT = "SELECT seq FROM entries WHERE at >= ? ORDER BY seq LIMIT 1"
 _TOO_MUCH = """
 SELECT max(seq) FROM (
@@ -135,9 +138,15 @@ class SQLiteStore:
 
     def _begin_epoch(self) -> None:
         with _Transaction(self.db) as db:
-            db.execute("INSERT OR IGNORE INTO meta VALUES (1, ?, 0, 0, 0, 0, ?)", (SCHEMA, ORIGIN))
-            schema, epoch = db.execute("SELECT schema, epoch FROM meta").fetchone()
-            if schema != SCHEMA:
+            found = db.execute("SELECT schema, epoch FROM meta").fetchone()
+            if found is None:
+                found = SCHEMA, 0
+                db.execute("INSERT INTO meta VALUES (1, ?, 0, 0, 0, 0, ?, 0)", (SCHEMA, ORIGIN))
+            schema, epoch = found
+            if schema == 1:
+                for change in _UPGRADE:
+                    db.execute(change)
+            elif schema != SCHEMA:
                 raise LockedError(
                     f"{self.path} was written by a newer truecast: upgrade, to read schema {schema}"
                 )
@@ -200,9 +209,17 @@ class SQLiteStore:
         number: int = self.db.execute("SELECT numbers FROM meta").fetchone()[0]
         return number
 
-    def lookup(self, keys: Mapping[int, Sequence[str]]) -> dict[tuple[int, str], Known]:
+    def indexed(self) -> int:
+        """See `Store`. A database that was not upgraded yet has all ids in the table."""
+        schema: int = self.db.execute("SELECT schema FROM meta").fetchone()[0]
+        if schema == 1:
+            return self.head().seq
+        seq: int = self.db.execute("SELECT indexed FROM meta").fetchone()[0]
+        return seq
+
+    def lookup(self, keys: Mapping[int, Sequence[str]]) -> dict[Key, Known]:
         """See `Store`."""
-        found: dict[tuple[int, str], Known] = {}
+        found: dict[Key, Known] = {}
         for stream, ids in keys.items():
             rows = self.db.execute(
                 "SELECT ids.id, ticket, score, said, outcome FROM json_each(?) k"
@@ -229,22 +246,13 @@ class SQLiteStore:
             self._check_ours(db)
             for stream in batch.deleted:  # first: a new one may have the name
                 db.execute("DELETE FROM streams WHERE number = ?", (stream,))
-            db.executemany("INSERT INTO streams VALUES (?, ?, ?, ?)", batch.lasting())
-            for number, *_ in batch.created[-1:]:
-                db.execute("UPDATE meta SET numbers = ?", (number,))
+            if batch.created:
+                db.executemany("INSERT INTO streams VALUES (?, ?, ?, ?)", batch.lasting())
+                db.execute("UPDATE meta SET numbers = ?", (batch.created[-1][0],))
             db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", batch.entries)
-            for rows in batch.issued:
-                values = (
-                    rows.stream,
-                    rows.first,
-                    rows.width,
-                    rows.scores,
-                    rows.said,
-                    _json(rows.ids),
-                )
-                db.execute(_INSERT_IDS, values)
-            for (stream, outcome), ids in batch.resolved.items():
-                db.execute(_UPDATE_IDS, (outcome, stream, _json(ids)))
+            if batch.indexed:
+                _save_ids(db, batch.ids)
+                db.execute("UPDATE meta SET indexed = ?", (batch.indexed,))
             for stream in batch.deleted:
                 self._erase(db, stream)
             db.executemany("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", batch.snapshots)
@@ -311,6 +319,21 @@ class SQLiteStore:
         """See `Store`."""
         files = (Path(f"{self.path}{end}") for end in ("", "-wal"))
         return sum(os.stat(file).st_size for file in files if file.exists())
+
+
+def _save_ids(db: sqlite3.Connection, ids: Mapping[Key, Known]) -> None:
+    rows: dict[int, list[tuple[str, Known]]] = {}
+    for (stream, name), known in ids.items():
+        rows.setdefault(stream, []).append((name, known))
+    for stream, own in rows.items():
+        names, known_of = zip(*own, strict=True)
+        tickets, scores, said, outcomes = zip(*known_of, strict=True)
+        numbers = [
+            b"%20d%10d" % (ticket, -1 if outcome is None else outcome)
+            for ticket, outcome in zip(tickets, outcomes, strict=True)
+        ]
+        packed = b"".join(numbers), len(scores[0]), b"".join(scores), b"".join(said)
+        db.execute(_SAVE_IDS, (stream, *packed, _json(names)))
 
 
 def _json(ids: Sequence[str]) -> str:

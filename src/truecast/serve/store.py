@@ -9,9 +9,11 @@ from typing import NamedTuple, Protocol
 from truecast.errors import TruecastError
 from truecast.serve.events import Entry, Head
 
-__all__ = ["Batch", "Issued", "Known", "LockedError", "Snapshot", "Store", "StreamRow"]
+__all__ = ["Batch", "Key", "Known", "LockedError", "Snapshot", "Store", "StreamRow"]
 
-SCHEMA = 1
+SCHEMA = 2
+
+Key = tuple[int, str]  # the number of a stream, and an id in it
 
 
 class LockedError(TruecastError):
@@ -25,22 +27,6 @@ class Known(NamedTuple):
     score: bytes
     said: bytes
     outcome: int | None
-
-
-@dataclass(slots=True)
-class Issued:
-    """Rows of the table of ids: of one stream, with tickets that follow on one another."""
-
-    stream: int
-    first: int  # ticket
-    ids: list[str]
-    scores: bytes  # packed, as many bytes for each row
-    said: bytes
-
-    @property
-    def width(self) -> int:
-        """Bytes of a row."""
-        return len(self.scores) // len(self.ids)
 
 
 class Snapshot(NamedTuple):
@@ -67,35 +53,32 @@ class StreamRow(NamedTuple):
 
 @dataclass(slots=True)
 class Batch:
-    """All that one transaction writes."""
+    """All that one transaction writes.
+
+    Most transactions only append entries. The table of ids follows now and then, in bulk: `ids` is
+    then all that entries up to `indexed` say and the table does not have yet.
+    """
 
     entries: list[Entry] = field(default_factory=list)
-    issued: list[Issued] = field(default_factory=list)
-    resolved: dict[tuple[int, int], list[str]] = field(default_factory=dict)
+    ids: dict[Key, Known] = field(default_factory=dict)
+    indexed: int = 0  # 0 leaves the table as it is
     created: list[tuple[int, str, bytes, int]] = field(default_factory=list)
     deleted: list[int] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
-
-    def issue(self, stream: int, first: int, ids: list[str], scores: bytes, said: bytes) -> None:
-        """Add ids, to the rows before if they follow on them."""
-        last = self.issued[-1] if self.issued else None
-        if last is not None and last.stream == stream and last.first + len(last.ids) == first:
-            last.ids.extend(ids)
-            last.scores += scores
-            last.said += said
-        else:
-            self.issued.append(Issued(stream, first, list(ids), scores, said))
-
-    def resolve(self, stream: int, outcome: int, ids: list[str]) -> None:
-        """Add outcomes, by what they are."""
-        self.resolved.setdefault((stream, outcome), []).extend(ids)
 
     def lasting(self) -> list[tuple[int, str, bytes, int]]:
         """Return the streams that were created and not deleted again."""
         return [created for created in self.created if created[0] not in self.deleted]
 
+    @property
+    def only_entries(self) -> bool:
+        """Whether all that it does is to append to the journal."""
+        return bool(self.entries) and not (
+            self.indexed or self.created or self.deleted or self.snapshots
+        )
+
     def __bool__(self) -> bool:
-        return bool(self.entries or self.snapshots)
+        return bool(self.entries or self.snapshots or self.indexed)
 
 
 class Store(Protocol):
@@ -131,8 +114,11 @@ class Store(Protocol):
     def last_number(self) -> int:
         """Return the highest number that a stream ever had."""
 
-    def lookup(self, keys: Mapping[int, Sequence[str]]) -> dict[tuple[int, str], Known]:
-        """Return what is known of ids, by the number of their stream."""
+    def indexed(self) -> int:
+        """Return the entry up to which the table of ids is what entries say."""
+
+    def lookup(self, keys: Mapping[int, Sequence[str]]) -> dict[Key, Known]:
+        """Return what the table has of ids, by the number of their stream."""
 
     def count_ids(self, stream: int, first: int) -> int:
         """Return how many ids a stream has, of tickets from `first` on."""

@@ -21,7 +21,7 @@ from truecast.errors import InputError, ServiceError, UnavailableError
 from truecast.serve.events import Head
 from truecast.serve.requests import Request, Work
 from truecast.serve.shelf import Shelf
-from truecast.serve.store import Batch, Known, Store
+from truecast.serve.store import Batch, Key, Known, Store
 from truecast.serve.view import StreamInfo
 
 __all__ = ["Health", "Writer"]
@@ -215,18 +215,19 @@ class Writer:
                     _log.exception("%s could not be read", one.request.name)
                     answers.append((one, None, error))
             self._add_snapshots(work)
+            self.shelf.recent.add_to(work.batch, work.fresh, work.head.seq)
             if work.batch:
                 self.store.commit(work.batch)
         except BaseException:
             self._forget(work)
             raise
         self._head = work.head
-        self.shelf.recent.keep(work.known)
+        self.shelf.recent.keep(work.known, work.fresh, work.batch)
         self.health.seq = work.head.seq
         self._note(work)
         return answers
 
-    def _known(self, asked: list[Asked]) -> dict[tuple[int, str], Known]:
+    def _known(self, asked: list[Asked]) -> dict[Key, Known]:
         keys = []
         for one in asked:
             listed = self.shelf.listed.get(one.request.name)
@@ -263,8 +264,7 @@ class Writer:
         self.shelf.drop(work.touched)
         for _, name, _, _ in work.batch.created:
             self.shelf.remove(name)
-        self.shelf.recent.clear()
-        self._broken = True
+        self._broken = True  # all that is known of ids is read again, too
 
     def _break(self, error: Exception) -> None:
         self._broken = True
@@ -316,6 +316,7 @@ class Writer:
         try:
             if not self._broken:
                 batch = Batch(snapshots=[self.shelf.snapshot(n) for n in self.shelf.unsaved()])
+                self.shelf.recent.add_to(batch, {}, self._head.seq, now=True)
                 if batch:
                     self.store.commit(batch)
         except Exception:

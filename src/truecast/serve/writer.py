@@ -28,7 +28,8 @@ __all__ = ["Health", "Writer"]
 
 MOST_ROWS = 20_000  # in a transaction
 SNAPSHOT_ROWS = 50_000  # of a stream, after which it is saved
-THIN = 0.5  # seconds between two news of a stream
+THIN = 0.5  # seconds between two news of a stream, at least
+NEWS = 0.005, 20  # seconds that news take at a time; times as long is there none
 SIZE = 10.0  # seconds between two looks at the size of the database
 BACK_OFF = (0.05, 2.0)  # seconds between two tries of a database that is gone: first, longest
 _log = logging.getLogger("truecast.serve")
@@ -102,6 +103,7 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="truecast-writer", daemon=True)
         self._dirty: dict[str, float] = {}  # streams that changed, and when to tell
         self._told: dict[str, float] = {}  # when there was news of a stream
+        self._next_news = 0.0
         self._broken = False
         self._next_try, self._pause = 0.0, BACK_OFF[0]
         self._next_size = 0.0
@@ -299,15 +301,24 @@ class Writer:
         self._answer([(one, None, error) for one in asked])
 
     def _tell(self) -> None:
-        """Give news of streams that changed, at most twice a second of each."""
+        """Give news of streams that changed: at most twice a second of each, and in little time.
+
+        If many streams change, they take turns, so that requests do not wait for news.
+        """
         now = time.monotonic()
+        if now < self._next_news or not self._dirty:
+            return
         due = [name for name, when in self._dirty.items() if when <= now]
         news: list[tuple[str, StreamInfo | None]] = []
+        longest, rest = NEWS
         for name in due:
+            if time.monotonic() - now > longest:
+                break
             news.append((name, self.shelf.refresh(name) if name in self.shelf.listed else None))
             del self._dirty[name]
             self._told[name] = now
         if news:
+            self._next_news = now + rest * (time.monotonic() - now)
             self._told = {name: at for name, at in self._told.items() if now - at < THIN}
             self.loop.call_soon_threadsafe(self.changed, news)
 

@@ -110,6 +110,8 @@ class LiveStream:
         """Return scores as an array, or raise InputError."""
         if not self.binary:
             return self.recalibrator._rows(rows)  # type: ignore[no-any-return]
+        if len(rows) <= _FEW and self.options.scale == "probability" and _are_plain(rows):
+            return np.array(rows) + 0.0
         return _check.scores("score", rows, scale=self.options.scale) + 0.0  # no -0.0
 
     def outcome(self, given: Any, position: int | None = None) -> int:
@@ -330,6 +332,11 @@ class LiveStream:
             return 1.0 / (1.0 + np.exp(-np.clip(scores, -700.0, 700.0)))
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))
         return powers / powers.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
+
+
+def _are_plain(rows: list[Any]) -> bool:
+    """Whether there is nothing to be checked: floats from 0 to 1."""
+    return all(type(row) is float and 0.0 <= row <= 1.0 for row in rows)
 
 
 def name_of(group: Group) -> Any:

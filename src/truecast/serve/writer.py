@@ -12,6 +12,7 @@ import logging
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -98,7 +99,8 @@ class Writer:
         self.shelf = Shelf(store, most_open)
         self.health = Health()
         self._head = Head()
-        self._queue: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[list[Asked] | None] = queue.SimpleQueue()
+        self._next: deque[Asked] = deque()  # taken from the queue, in the thread
         self._fresh: list[Asked] = []  # of this turn of the loop
         self._thread = threading.Thread(target=self._run, name="truecast-writer", daemon=True)
         self._dirty: dict[str, float] = {}  # streams that changed, and when to tell
@@ -128,8 +130,8 @@ class Writer:
         turns at the interpreter instead of taking it from each other.
         """
         fresh, self._fresh = self._fresh, []
-        for asked in fresh:
-            self._queue.put(asked)
+        if fresh:
+            self._queue.put(fresh)
 
     def stop(self) -> None:
         """Answer what was asked, save all streams, and end. Blocks."""
@@ -164,23 +166,31 @@ class Writer:
         """Return what is waiting; all of it, up to a number of rows. False at the end."""
         asked: list[Asked] = []
         rows = 0
-        try:
-            timeout = THIN / 2 if self._dirty or self._broken else None
-            if self.shelf.behind:
-                timeout = 0.0
-            while rows < MOST_ROWS:
-                one = self._queue.get(timeout=timeout) if not asked else self._queue.get_nowait()
-                if one is None:
-                    return asked, False
-                asked.append(one)
-                rows += one.rows
-        except queue.Empty:
-            pass
-        self.health.waiting = self._queue.qsize()
+        going = self._take()
+        while self._next and rows < MOST_ROWS:
+            asked.append(self._next.popleft())
+            rows += asked[-1].rows
+        if not going:
+            asked.extend(self._next)  # at the end, whatever there is
+            return asked, False
+        self.health.waiting = len(self._next)
         if time.monotonic() >= self._next_size and not self._broken:
             self._next_size = time.monotonic() + SIZE
             self.health.size = self.store.size()
         return asked, True
+
+    def _take(self) -> bool:
+        """Take what is in the queue, or wait until there is something. False at the end."""
+        timeout = THIN / 2 if self._dirty or self._broken else None
+        if self.shelf.behind or self._next:
+            timeout = 0.0
+        with suppress(queue.Empty):
+            fresh = self._queue.get(timeout=timeout)
+            while fresh is not None:
+                self._next.extend(fresh)
+                fresh = self._queue.get_nowait()
+            return False
+        return True
 
     def _serve(self, asked: list[Asked]) -> None:
         if self.shelf.behind and not asked and not self._broken:

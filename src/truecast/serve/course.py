@@ -90,7 +90,7 @@ def mark_of(at: int, stream: LiveStream) -> Mark:
 
 def per_round(stream: LiveStream) -> float:
     """Return the certificate's bound for a round: of the worst class, if there are classes."""
-    certificate = stream.recalibrator.certificate
+    certificate = stream.certificate
     if stream.binary:
         return float(certificate.per_round)
     return max(float(each.per_round) for each in certificate.classes.values())

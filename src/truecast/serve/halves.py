@@ -113,7 +113,7 @@ def facts_of(stream: LiveStream, most: int) -> list[Facts]:
     """Return one side, or one for each class: at most `most`, the worst certificates first."""
     if stream.record.rounds == 0:
         return []
-    certificate = stream.recalibrator.certificate
+    certificate = stream.certificate
     if stream.binary:
         before, after = (monitor.smooth_error() for monitor in stream.monitors)
         return [_facts(stream, 0, None, certificate, (before, after))]

@@ -89,7 +89,7 @@ class Service:
         self._errors.pop(name, None)
 
     def streams(self) -> list[StreamInfo]:
-        """Return what there is, by name. Figures are at most half a second old."""
+        """Return what there is, by name. Figures are half a second old, or more if many change."""
         listed = self._writer.shelf.listed
         return [listed[name].info for name in sorted(listed.copy()) if name in listed]
 

@@ -95,6 +95,16 @@ class LiveStream:
         self.seq = 0
         self.last_forecast: int | None = None
         self.last_outcome: int | None = None
+        self._proved: tuple[tuple[int, ...], Any] | None = None  # a certificate, and of what
+
+    @property
+    def certificate(self) -> Any:
+        """What is proved of the answered forecasts; computed once while nothing changes."""
+        record = self.record
+        now = record.issued, record.rounds, record.given_up, record.unresolved
+        if self._proved is None or self._proved[0] != now:
+            self._proved = now, self.recalibrator.certificate
+        return self._proved[1]
 
     @property
     def binary(self) -> bool:

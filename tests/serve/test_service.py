@@ -246,7 +246,7 @@ def test_what_fails_to_be_shown_stops_nothing(tmp_path, monkeypatch):
     async def play():
         async with open_service(f"sqlite:///{tmp_path}/a.db") as service:
             await service.create("x")
-            monkeypatch.setattr("truecast.serve.service.view_of", lambda *_: 1 / 0)
+            monkeypatch.setattr("truecast.serve.service.sight_of", lambda *_: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 await service.overview("x")
             return (await service.forecasts("x", [ForecastRow(0.5)]))[0].again

@@ -38,12 +38,7 @@ class Course:
     def __init__(self) -> None:
         self.step = FIRST_STEP
         self.marks: list[Mark] = []
-
-    @property
-    def due(self) -> int:
-        """The number of rounds from which on there is a mark to make."""
-        last = self.marks[-1].rounds if self.marks else 0
-        return (last // self.step + 1) * self.step
+        self.due = FIRST_STEP  # the number of rounds from which on there is a mark to make
 
     def note(self, at: int, stream: LiveStream) -> None:
         """Make a mark, if one is due."""
@@ -53,6 +48,11 @@ class Course:
         if len(self.marks) > MOST:
             self.step *= 2
             self.marks = self.marks[1::2]
+        self._plan()
+
+    def _plan(self) -> None:
+        last = self.marks[-1].rounds if self.marks else 0
+        self.due = (last // self.step + 1) * self.step
 
     def time_of(self, number: int) -> int | None:
         """Return about when a forecast was made: the first mark after it."""
@@ -66,6 +66,7 @@ class Course:
         """Take over what `state` gave."""
         self.step = int(state["step"])
         self.marks = [Mark(*mark) for mark in state["marks"]]
+        self._plan()
 
 
 def mark_of(at: int, stream: LiveStream) -> Mark:
@@ -89,7 +90,7 @@ def mark_of(at: int, stream: LiveStream) -> Mark:
 
 def per_round(stream: LiveStream) -> float:
     """Return the certificate's bound for a round: of the worst class, if there are classes."""
-    certificate = stream.recalibrator.certificate
+    certificate = stream.certificate
     if stream.binary:
         return float(certificate.per_round)
     return max(float(each.per_round) for each in certificate.classes.values())

@@ -1,24 +1,31 @@
-"""The figures of a record: the model's forecasts and the answered ones, side by side."""
+"""The figures of a record: the model's forecasts and the answered ones, side by side.
+
+The writer copies what they are made of (`facts_of`), which is quick; any thread makes the figures
+of the copy (`side_of`).
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast import Tally, smooth_calibration_error, uncertainty
+from truecast import Tally, smooth_calibration_error
+from truecast.measures.uncertainty import resampled_tallies
 from truecast.serve.evidence import Evidence, evidence_of
 
 if TYPE_CHECKING:
     from truecast.serve.stream import LiveStream
 
-__all__ = ["Half", "Range", "Side", "Totals", "sides_of", "tally_of"]
+__all__ = ["Chances", "Facts", "Half", "Range", "Side", "Totals", "facts_of", "side_of", "tally_of"]
 
 MOST_RANGES = 20
 RESAMPLES = 40
+GROWN = 1.1  # times as many rounds, from which on chance is computed anew
 WINDOW = 200
 
 
@@ -42,7 +49,8 @@ class Half(msgspec.Struct, frozen=True):
     """The figures of one kind of forecast.
 
     `smooth` is the smooth calibration error, of forecasts rounded to the mean of their cell: cells
-    are at most 1/128 wide. `smooth_by_chance` is about what calibrated forecasts would show.
+    are at most 1/128 wide. `smooth_by_chance` is about what calibrated forecasts would show, after
+    `smooth_by_chance_rounds` rounds: it is computed anew when the rounds have grown by a tenth.
     """
 
     mean: float
@@ -50,6 +58,7 @@ class Half(msgspec.Struct, frozen=True):
     log_loss: float | None
     smooth: float
     smooth_by_chance: float
+    smooth_by_chance_rounds: int
     smooth_lower: float | None
     smooth_upper: float | None
     reliability: list[Range]
@@ -86,59 +95,117 @@ class Side(msgspec.Struct, frozen=True):
     certificate: Totals
 
 
-def sides_of(stream: LiveStream) -> list[Side]:
-    """Return the figures: one side, or one for each class, the worst certificate first."""
-    rounds = stream.record.rounds
-    if rounds == 0:
+class Facts(NamedTuple):
+    """What the figures of one side are made of: a copy, which nothing changes any more.
+
+    Pairs are of the model's forecasts and of the answered ones.
+    """
+
+    label: str | None
+    rounds: int
+    record: dict[str, Any]
+    intervals: tuple[Any, Any]  # of the smooth error; monitors of classes have none
+    evidence: tuple[Evidence, Evidence]
+    certificate: Totals
+
+
+def facts_of(stream: LiveStream, most: int) -> list[Facts]:
+    """Return one side, or one for each class: at most `most`, the worst certificates first."""
+    if stream.record.rounds == 0:
         return []
-    certificate = stream.recalibrator.certificate
+    certificate = stream.certificate
     if stream.binary:
-        return [_side(stream, 0, None, certificate)]
-    sides = [
-        _side(stream, k, str(label), certificate.classes[label])
-        for k, label in enumerate(stream.labels or ())
-    ]
-    return sorted(sides, key=lambda side: -side.certificate.per_round)
+        before, after = (monitor.smooth_error() for monitor in stream.monitors)
+        return [_facts(stream, 0, None, certificate, (before, after))]
+    proved = [certificate.classes[label] for label in stream.labels or ()]
+    worst = sorted(range(len(proved)), key=lambda k: -proved[k].per_round)[:most]
+    return [_facts(stream, k, (stream.labels or ())[k], proved[k], (None, None)) for k in worst]
 
 
-def _side(stream: LiveStream, k: int, label: str | None, certificate: Any) -> Side:
-    side, rounds = stream.record.side(k), stream.record.rounds
-    rate = side["ones"] / rounds
-    own = None if label is None else (stream.labels or ())[k]
-    intervals: list[Any] = [None, None]  # monitors of classes have only one, of the likeliest
-    if stream.binary:
-        intervals = [monitor.smooth_error() for monitor in stream.monitors]
-    return Side(
-        label,
-        rounds,
-        rate,
-        rate * (1.0 - rate),
-        Rolling(WINDOW, side["rolling"] / rounds),
-        _half(side["before"], rounds, intervals[0], evidence_of(stream, 0, own)),
-        _half(side["after"], rounds, intervals[1], evidence_of(stream, 1, own)),
+def _facts(
+    stream: LiveStream, k: int, label: str | int | None, proved: Any, intervals: tuple[Any, Any]
+) -> Facts:
+    return Facts(
+        None if label is None else str(label),
+        stream.record.rounds,
+        stream.record.side(k),
+        intervals,
+        (evidence_of(stream, 0, label), evidence_of(stream, 1, label)),
         Totals(
-            certificate.bound,
-            certificate.per_round,
-            certificate.a_priori,
-            certificate.rounds,
-            certificate.unresolved,
+            proved.bound,
+            proved.per_round,
+            proved.a_priori,
+            proved.rounds,
+            proved.unresolved,
         ),
     )
 
 
-def _half(half: Any, rounds: int, interval: Any, evidence: Evidence) -> Half:
+class Chances:
+    """What the smooth error would be by chance, kept while the rounds are about as many.
+
+    Parameters
+    ----------
+    most
+        How many are kept; those not asked for longest go.
+    """
+
+    def __init__(self, most: int = 4_000) -> None:
+        self._most = most
+        self._kept: OrderedDict[tuple[Any, ...], tuple[float, int]] = OrderedDict()
+
+    def of(self, key: tuple[Any, ...], tally: Tally, rounds: int) -> tuple[float, int]:
+        """Return it, and the rounds that it was computed for."""
+        found = self._kept.pop(key, None)
+        if found is None or not found[1] <= rounds < GROWN * found[1]:
+            found = _by_chance(tally), rounds
+        self._kept[key] = found
+        if len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+        return found
+
+
+def _by_chance(tally: Tally) -> float:
+    """Return the mean smooth error of outcomes drawn as forecast."""
+    drawn = resampled_tallies(tally, "consistency", RESAMPLES, 0)
+    return math.fsum(map(smooth_calibration_error, drawn)) / RESAMPLES
+
+
+def side_of(stream: int, facts: Facts, chances: Chances) -> Side:
+    """Return the figures of one side of the stream with this number."""
+    rounds, record = facts.rounds, facts.record
+    rate = record["ones"] / rounds
+    before, after = (
+        _half((stream, facts.label, half), at, facts, chances)
+        for at, half in enumerate(("before", "after"))
+    )
+    return Side(
+        facts.label,
+        rounds,
+        rate,
+        rate * (1.0 - rate),
+        Rolling(WINDOW, record["rolling"] / rounds),
+        before,
+        after,
+        facts.certificate,
+    )
+
+
+def _half(key: tuple[int, str | None, str], at: int, facts: Facts, chances: Chances) -> Half:
+    half, rounds, interval = facts.record[key[2]], facts.rounds, facts.intervals[at]
     tally = tally_of(half)
-    chance = uncertainty(smooth_calibration_error, tally, resamples=RESAMPLES)
+    by_chance, then = chances.of(key, tally, rounds)
     return Half(
         math.fsum(half["said"]) / rounds,
         half["brier"] / rounds,
         None if half["refuted"] else half["log"] / rounds,
-        chance.estimate,
-        chance.if_calibrated,
+        smooth_calibration_error(tally),
+        by_chance,
+        then,
         None if interval is None else interval.lower,
         None if interval is None else interval.upper,
         _ranges(half, rounds),
-        evidence,
+        facts.evidence[at],
     )
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from truecast.errors import InputError, TooLargeError, UnavailableError
 from truecast.serve.options import StreamOptions, checked_name
+from truecast.serve.overviews import Overviews
 from truecast.serve.requests import (
     Create,
     Delete,
@@ -29,7 +30,7 @@ from truecast.serve.shelf import Shelf
 from truecast.serve.snapshots import state_of
 from truecast.serve.store import Store
 from truecast.serve.stream import LiveStream
-from truecast.serve.view import StreamInfo, StreamView, view_of
+from truecast.serve.view import Sight, StreamInfo, StreamView, sight_of
 from truecast.serve.writer import Health, Writer
 
 __all__ = ["Change", "Service", "open_service", "store_of"]
@@ -58,6 +59,7 @@ class Service:
     def __init__(self, url: str, store: Store, *, open_streams: int = MOST_OPEN) -> None:
         self._url = url
         self._writer = Writer(store, open_streams, asyncio.get_running_loop(), self._changed)
+        self._overviews = Overviews(self.sight)
         self._rates: dict[str, OrderedDict[int, list[int]]] = {}
         self._errors: dict[str, deque[dict[str, Any]]] = {}
         self._listeners: set[asyncio.Queue[Change]] = set()
@@ -87,7 +89,7 @@ class Service:
         self._errors.pop(name, None)
 
     def streams(self) -> list[StreamInfo]:
-        """Return what there is, by name. Figures are at most half a second old."""
+        """Return what there is, by name. Figures are half a second old, or more if many change."""
         listed = self._writer.shelf.listed
         return [listed[name].info for name in sorted(listed.copy()) if name in listed]
 
@@ -130,12 +132,8 @@ class Service:
         return count
 
     async def overview(self, name: str) -> StreamView:
-        """Return everything that is shown of a stream, as of its last entry."""
-
-        def read(shelf: Shelf, name: str, stream: LiveStream) -> StreamView:
-            return view_of(shelf.listed[name], stream, time.time_ns() // 1_000_000)
-
-        view: StreamView = await self._ask(Look(name, read))
+        """Return everything that is shown of a stream, as of the entry that it names."""
+        view = await self._overviews.of(name)
         rates = self._rates.get(name, OrderedDict())
         return msgspec.structs.replace(
             view,
@@ -145,6 +143,15 @@ class Service:
             ],
             errors=list(self._errors.get(name, ())),
         )
+
+    async def sight(self, name: str) -> Sight:
+        """Return everything but scores and errors, as of its last entry: quicker."""
+
+        def read(shelf: Shelf, name: str, stream: LiveStream) -> Sight:
+            return sight_of(shelf.listed[name], stream, time.time_ns() // 1_000_000)
+
+        sight: Sight = await self._ask(Look(name, read))
+        return sight
 
     async def state(self, name: str) -> dict[str, Any]:
         """Return the state to take elsewhere: of the recalibrator, of the monitors, and `seq`."""
@@ -214,6 +221,7 @@ class Service:
     async def close(self) -> None:
         """Answer what was asked, save all streams, and let others write."""
         await asyncio.to_thread(self._writer.stop)
+        await asyncio.to_thread(self._overviews.close)
         self._writer.store.close()
 
     async def _ask(self, request: Any, rows: int = 1) -> Any:

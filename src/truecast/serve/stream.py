@@ -95,6 +95,16 @@ class LiveStream:
         self.seq = 0
         self.last_forecast: int | None = None
         self.last_outcome: int | None = None
+        self._proved: tuple[tuple[int, ...], Any] | None = None  # a certificate, and of what
+
+    @property
+    def certificate(self) -> Any:
+        """What is proved of the answered forecasts; computed once while nothing changes."""
+        record = self.record
+        now = record.issued, record.rounds, record.given_up, record.unresolved
+        if self._proved is None or self._proved[0] != now:
+            self._proved = now, self.recalibrator.certificate
+        return self._proved[1]
 
     @property
     def binary(self) -> bool:
@@ -110,6 +120,8 @@ class LiveStream:
         """Return scores as an array, or raise InputError."""
         if not self.binary:
             return self.recalibrator._rows(rows)  # type: ignore[no-any-return]
+        if len(rows) <= _FEW and self.options.scale == "probability" and _are_plain(rows):
+            return np.array(rows) + 0.0
         return _check.scores("score", rows, scale=self.options.scale) + 0.0  # no -0.0
 
     def outcome(self, given: Any, position: int | None = None) -> int:
@@ -330,6 +342,11 @@ class LiveStream:
             return 1.0 / (1.0 + np.exp(-np.clip(scores, -700.0, 700.0)))
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))
         return powers / powers.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
+
+
+def _are_plain(rows: list[Any]) -> bool:
+    """Whether there is nothing to be checked: floats from 0 to 1."""
+    return all(type(row) is float and 0.0 <= row <= 1.0 for row in rows)
 
 
 def name_of(group: Group) -> Any:

@@ -7,7 +7,7 @@ Times are milliseconds since 1970. A number that is not known is None; evidence 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -16,7 +16,7 @@ from truecast._names import counted
 from truecast.report.verdict import proved_kind
 from truecast.serve.course import Mark, mark_of, per_round
 from truecast.serve.evidence import CERTAIN, AlarmView, alarm_view, alarms_of, number
-from truecast.serve.halves import Side, sides_of
+from truecast.serve.halves import Chances, Facts, Side, facts_of, side_of
 from truecast.serve.options import StreamOptions
 from truecast.serve.stream import LiveStream
 
@@ -27,14 +27,17 @@ __all__ = [
     "GroupView",
     "Outstanding",
     "Point",
+    "Sight",
     "StreamInfo",
     "StreamView",
     "Verdict",
     "info_of",
+    "sight_of",
     "view_of",
 ]
 
 MOST_GROUPS = 200
+MOST_SIDES = 50
 FRESH = 1_000  # forecasts after which an alarm of the past is no longer the verdict
 _SURE = 0.01
 _MANY_HELD = 25  # outcomes that wait for another, from which on the verdict says so
@@ -303,16 +306,24 @@ def _point(start: Mark, end: Mark) -> Point:
     )
 
 
-def view_of(listed: Listed, stream: LiveStream, now: int) -> StreamView:
-    """Return everything about a stream."""
-    sides, groups = sides_of(stream), groups_of(stream)
-    return StreamView(
+class Sight(NamedTuple):
+    """A stream as it was at one entry: a copy, from which any thread makes the rest."""
+
+    number: int
+    view: StreamView  # without sides
+    facts: list[Facts]
+
+
+def sight_of(listed: Listed, stream: LiveStream, now: int) -> Sight:
+    """Return everything about a stream but the figures of its sides. Quick: the writer does it."""
+    groups = groups_of(stream)
+    view = StreamView(
         **msgspec.structs.asdict(info_of(listed, stream)),
         seq=stream.seq,
         now=now,
         options=stream.options,
-        sides=sides[:50],
-        sides_total=len(sides),
+        sides=[],
+        sides_total=stream.classes if stream.record.rounds else 0,
         course=course_of(stream),
         outstanding=Outstanding(
             stream.record.unresolved, stream.options.max_unresolved, stream.record.oldest
@@ -323,3 +334,10 @@ def view_of(listed: Listed, stream: LiveStream, now: int) -> StreamView:
         rates=[],
         errors=[],
     )
+    return Sight(listed.number, view, facts_of(stream, MOST_SIDES))
+
+
+def view_of(sight: Sight, chances: Chances) -> StreamView:
+    """Return everything about a stream. Takes a while: not for the writer."""
+    sides = [side_of(sight.number, facts, chances) for facts in sight.facts]
+    return msgspec.structs.replace(sight.view, sides=sides)

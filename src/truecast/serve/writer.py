@@ -12,6 +12,7 @@ import logging
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,7 +29,8 @@ __all__ = ["Health", "Writer"]
 
 MOST_ROWS = 20_000  # in a transaction
 SNAPSHOT_ROWS = 50_000  # of a stream, after which it is saved
-THIN = 0.5  # seconds between two news of a stream
+THIN = 0.5  # seconds between two news of a stream, at least
+NEWS = 0.005, 20  # seconds that news take at a time; times as long is there none
 SIZE = 10.0  # seconds between two looks at the size of the database
 BACK_OFF = (0.05, 2.0)  # seconds between two tries of a database that is gone: first, longest
 _log = logging.getLogger("truecast.serve")
@@ -97,11 +99,13 @@ class Writer:
         self.shelf = Shelf(store, most_open)
         self.health = Health()
         self._head = Head()
-        self._queue: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[list[Asked] | None] = queue.SimpleQueue()
+        self._next: deque[Asked] = deque()  # taken from the queue, in the thread
         self._fresh: list[Asked] = []  # of this turn of the loop
         self._thread = threading.Thread(target=self._run, name="truecast-writer", daemon=True)
         self._dirty: dict[str, float] = {}  # streams that changed, and when to tell
         self._told: dict[str, float] = {}  # when there was news of a stream
+        self._next_news = 0.0
         self._broken = False
         self._next_try, self._pause = 0.0, BACK_OFF[0]
         self._next_size = 0.0
@@ -126,8 +130,8 @@ class Writer:
         turns at the interpreter instead of taking it from each other.
         """
         fresh, self._fresh = self._fresh, []
-        for asked in fresh:
-            self._queue.put(asked)
+        if fresh:
+            self._queue.put(fresh)
 
     def stop(self) -> None:
         """Answer what was asked, save all streams, and end. Blocks."""
@@ -162,23 +166,31 @@ class Writer:
         """Return what is waiting; all of it, up to a number of rows. False at the end."""
         asked: list[Asked] = []
         rows = 0
-        try:
-            timeout = THIN / 2 if self._dirty or self._broken else None
-            if self.shelf.behind:
-                timeout = 0.0
-            while rows < MOST_ROWS:
-                one = self._queue.get(timeout=timeout) if not asked else self._queue.get_nowait()
-                if one is None:
-                    return asked, False
-                asked.append(one)
-                rows += one.rows
-        except queue.Empty:
-            pass
-        self.health.waiting = self._queue.qsize()
+        going = self._take()
+        while self._next and rows < MOST_ROWS:
+            asked.append(self._next.popleft())
+            rows += asked[-1].rows
+        if not going:
+            asked.extend(self._next)  # at the end, whatever there is
+            return asked, False
+        self.health.waiting = len(self._next)
         if time.monotonic() >= self._next_size and not self._broken:
             self._next_size = time.monotonic() + SIZE
             self.health.size = self.store.size()
         return asked, True
+
+    def _take(self) -> bool:
+        """Take what is in the queue, or wait until there is something. False at the end."""
+        timeout = THIN / 2 if self._dirty or self._broken else None
+        if self.shelf.behind or self._next:
+            timeout = 0.0
+        with suppress(queue.Empty):
+            fresh = self._queue.get(timeout=timeout)
+            while fresh is not None:
+                self._next.extend(fresh)
+                fresh = self._queue.get_nowait()
+            return False
+        return True
 
     def _serve(self, asked: list[Asked]) -> None:
         if self.shelf.behind and not asked and not self._broken:
@@ -299,15 +311,24 @@ class Writer:
         self._answer([(one, None, error) for one in asked])
 
     def _tell(self) -> None:
-        """Give news of streams that changed, at most twice a second of each."""
+        """Give news of streams that changed: at most twice a second of each, and in little time.
+
+        If many streams change, they take turns, so that requests do not wait for news.
+        """
         now = time.monotonic()
+        if now < self._next_news or not self._dirty:
+            return
         due = [name for name, when in self._dirty.items() if when <= now]
         news: list[tuple[str, StreamInfo | None]] = []
+        longest, rest = NEWS
         for name in due:
+            if time.monotonic() - now > longest:
+                break
             news.append((name, self.shelf.refresh(name) if name in self.shelf.listed else None))
             del self._dirty[name]
             self._told[name] = now
         if news:
+            self._next_news = now + rest * (time.monotonic() - now)
             self._told = {name: at for name, at in self._told.items() if now - at < THIN}
             self.loop.call_soon_threadsafe(self.changed, news)
 

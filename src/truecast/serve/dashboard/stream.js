@@ -220,6 +220,12 @@ function alarm(side, half, still) {
   return `${which}${came}, ${whose}: ${what}.${past}`;
 }
 
+// After how many outcomes that was, if they have grown since.
+function then(side) {
+  const known = side.after.smooth_by_chance_rounds;
+  return known === side.rounds ? "" : `, after ${rounds(known)}`;
+}
+
 function scores(side) {
   const { before, after, rolling } = side;
   const interval = (half) => `${figure(half.smooth_lower)} to ${figure(half.smooth_upper)}`;
@@ -230,7 +236,7 @@ function scores(side) {
       figure(rolling.brier)],
     before.log_loss !== null && ["Log loss", figure(before.log_loss), figure(after.log_loss)],
     ["Smooth calibration error", figure(before.smooth), figure(after.smooth)],
-    before.smooth_by_chance !== null && ["\u2003the same by chance",
+    before.smooth_by_chance !== null && [`\u2003the same by chance${then(side)}`,
       figure(before.smooth_by_chance), figure(after.smooth_by_chance)],
     before.smooth_lower !== null && ["\u200395 % interval, at all times", interval(before),
       interval(after)],

@@ -97,7 +97,7 @@ async def server(request: Request) -> Answer:
 
 async def model(request: Request) -> Answer:
     """Say what a stream takes and gives."""
-    classes = (await request.app.service.overview(request.name)).classes
+    classes = (await request.app.service.sight(request.name)).view.classes
     shape = [-1] if classes is None else [-1, len(classes)]
     ids = TensorInfo("id", "BYTES", [-1])
     inputs = [TensorInfo("score", "FP64", shape), ids, TensorInfo("group", "BYTES", [-1])]
@@ -107,7 +107,7 @@ async def model(request: Request) -> Answer:
 
 async def model_ready(request: Request) -> Answer:
     """Say whether a stream can answer."""
-    await request.app.service.overview(request.name)  # or a problem
+    await request.app.service.sight(request.name)  # or a problem
     return json_answer(Ready(True))
 
 

@@ -50,10 +50,10 @@ class Route:
     query: Mapping[str, str] = field(default_factory=dict)
     media: str = "application/json"
 
-    @property
-    def label(self) -> str:
-        """Its name in metrics and logs."""
-        return f"{self.method} {self.path}"
+    label: str = field(init=False)  # its name in metrics and logs
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", f"{self.method} {self.path}")
 
 
 class Table:

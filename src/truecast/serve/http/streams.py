@@ -127,17 +127,15 @@ async def overview(request: Request) -> Answer:
 
 async def certificate(request: Request) -> Answer:
     """Read what is proved."""
-    view = await request.app.service.overview(request.name)
-    classes = [ClassCertificate(side.label, side.certificate) for side in view.sides]
+    _, view, sides = await request.app.service.sight(request.name)
+    classes = [ClassCertificate(side.label, side.certificate) for side in sides]
     return json_answer(Certificates(view.name, view.rounds, view.unresolved, classes))
 
 
 async def alarm(request: Request) -> Answer:
     """Read the evidence."""
-    view = await request.app.service.overview(request.name)
-    classes = [
-        ClassEvidence(side.label, side.before.evidence, side.after.evidence) for side in view.sides
-    ]
+    _, view, sides = await request.app.service.sight(request.name)
+    classes = [ClassEvidence(side.label, *side.evidence) for side in sides]
     return json_answer(Alarms(view.name, view.verdict, classes, view.latest_alarms))
 
 

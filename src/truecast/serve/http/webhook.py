@@ -101,7 +101,7 @@ class Webhook:
             if info.alarms <= self._seen.get((info.name, info.created), 0):
                 continue
             try:
-                view = await service.overview(info.name)
+                view = (await service.sight(info.name)).view
             except TruecastError:  # deleted, or not now: the sweep comes back
                 continue
             for alarm in view.latest_alarms:

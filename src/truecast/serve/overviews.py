@@ -1,0 +1,49 @@
+"""Overviews, made beside the writer: it copies what they need, a thread does the rest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from truecast.serve.halves import Chances
+from truecast.serve.view import Sight, StreamView, view_of
+
+__all__ = ["Overviews"]
+
+
+class Overviews:
+    """One overview at a time. Those who ask for the same stream meanwhile share the next one.
+
+    An overview is of the last entry when its turn came, so never older than the question.
+
+    Parameters
+    ----------
+    look
+        Asks the writer for a copy of a stream.
+    """
+
+    def __init__(self, look: Callable[[str], Awaitable[Sight]]) -> None:
+        self._look = look
+        self._chances = Chances()  # only the thread has it
+        self._thread = ThreadPoolExecutor(1, "truecast-overviews")
+        self._turn = asyncio.Lock()
+        self._waiting: dict[str, asyncio.Task[StreamView]] = {}
+
+    async def of(self, name: str) -> StreamView:
+        """Return everything about a stream; raise what the writer raises."""
+        task = self._waiting.get(name)
+        if task is None:
+            task = self._waiting[name] = asyncio.create_task(self._made(name))
+        return await asyncio.shield(task)  # a caller who leaves does not take it from the others
+
+    async def _made(self, name: str) -> StreamView:
+        async with self._turn:
+            del self._waiting[name]  # who asks from now on wants a newer one
+            sight = await self._look(name)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._thread, view_of, sight, self._chances)
+
+    def close(self) -> None:
+        """Finish what is under way, and make no more."""
+        self._thread.shutdown()

@@ -174,7 +174,7 @@ class CalibratedOnes {
 // As many rounds as were counted, drawn from them with replacement: a multinomial.
 //
 // Counts that are Poisson with means in proportion to a multinomial's probabilities are, given
-// their sum, that multinomial, of so many rounds. A sum above `total` is drawn again, which depends
+// their sum, that multinomial of as many rounds. A sum above `total` is drawn again, which depends
 // on the sum alone; the rounds that are still missing are drawn one by one. Cells with equal counts
 // share a table. With means of 1 - 3/sqrt(total) of the counts, one row in 700 is drawn again, and
 // 3 sqrt(total) rounds are missing.

@@ -244,6 +244,7 @@ def all_together(n: int, data: Callable[[int], tuple[np.ndarray, np.ndarray]]) -
 def resampling(n: int) -> None:
     tally = tc.Tally.from_predictions(*uniform(n))
     print(f"\n## 1,000 resamples of {n:,} rounds\n")
+    print("Asked of 2,000 draws for the smooth calibration error: at most 0.7 s.\n")
     print("| work | seconds |\n|---|---|")
     for kind in ("consistency", "confidence"):
         print(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -333,6 +332,8 @@ def event(value: Any, position: int | None = None) -> int:
     letters = (
         b"#" + name.encode("utf-8", "surrogatepass") if isinstance(name, str) else b"%d" % name
     )
+    import hashlib  # slow to import, and for this alone
+
     return int.from_bytes(hashlib.blake2b(letters, digest_size=8).digest()) >> 1 | 1
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import TypeVar
 
 from truecast import _check
 
 __all__ = ["ahead", "both", "each", "threads"]
 
-_QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container on Linux: "200000 100000" is two cores
+_QUOTA = "/sys/fs/cgroup/cpu.max"  # of a container on Linux: "200000 100000" is two cores
 
 First = TypeVar("First")
 Second = TypeVar("Second")
@@ -80,7 +79,8 @@ def _processors() -> int:
 def _quota() -> int:
     """Return how many cores the container may use, rounded up; very many without a limit."""
     try:
-        quota, period = _QUOTA.read_text().split()
+        with open(_QUOTA) as file:
+            quota, period = file.read().split()
         return -(-int(quota) // int(period))
     except (OSError, ValueError):  # not in a container, or "max"
         return 1 << 20

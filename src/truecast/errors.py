@@ -22,7 +22,10 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # slow to import
+    from pathlib import Path
 
 __all__ = [
     "AccessError",

@@ -211,7 +211,7 @@ def test_an_interval_without_width_is_not_given() -> None:
     said = verdict(alike).evidence
     assert "(no interval: every outcome was the same)" in said
     assert "interval 0" not in said
-    close = found([1] * 50, [0.9] * 50)
+    close = found([1] * 50, [0.95] * 50)
     assert verdict(close).kind in ("few", "none")
     assert "cannot be ruled out" not in verdict(close).evidence
     certain = found([0, 1] * 50, [0.0, 1.0] * 50)

@@ -19,6 +19,7 @@ inline void require(bool holds, const char* otherwise) {
 
 void bind_arc(nanobind::module_& m);
 void bind_distance(nanobind::module_& m);
+void bind_draws(nanobind::module_& m);
 void bind_guard(nanobind::module_& m);
 void bind_hints(nanobind::module_& m);
 void bind_measures(nanobind::module_& m);

@@ -192,6 +192,7 @@ NB_MODULE(kernels, m) {
     m.def("sums_of_streams", &sums_of_streams, "ladder"_a, "biases"_a, "out"_a);
     bind_arc(m);
     bind_distance(m);
+    bind_draws(m);
     bind_recalibrate(m);
     bind_classes(m);
     bind_split_ladder(m);

@@ -306,7 +306,7 @@ def reliability_diagram(
     >>> diagram.zeros, diagram.ones
     (array([ 0, 50, 50,  0,  0]), array([ 0,  0,  0, 50, 50]))
     >>> round(diagram.brier.miscalibration, 6), diagram.band.upper.round(2)
-    (0.1, array([0.28, 0.5 , 0.7 , 0.88]))
+    (0.1, array([0.3 , 0.5 , 0.72, 0.88]))
 
     Notes
     -----

@@ -1,0 +1,65 @@
+// The resamples of a tally as Python sees them. Names and checks as in module.cpp.
+#include "draws.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <new>
+
+#include "arrays.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace truecast {
+namespace {
+
+using Integers = Array<const std::int64_t, 1>;
+
+// Tables are as long as the roots of the counts, and a count becomes an integer on its way from a
+// double.
+constexpr std::int64_t most_rounds = std::int64_t{1} << 24;
+
+void require_counts(const Integers& counts) {
+    std::int64_t total = 0;
+    for (std::size_t k = 0; k < counts.shape(0); ++k) {
+        require(counts.data()[k] >= 0 && counts.data()[k] <= most_rounds - total,
+                "counts must not be negative, nor add to more than DRAWN_BY_TABLES");
+        total += counts.data()[k];
+    }
+}
+
+void new_calibrated(CalibratedOnes* self, Integers weights, Array<const double, 1> p) {
+    require(p.shape(0) == weights.shape(0), "a weight for each forecast");
+    require_counts(weights);
+    for (std::size_t k = 0; k < p.shape(0); ++k)
+        require(p.data()[k] >= 0.0 && p.data()[k] <= 1.0, "forecasts must be from 0 to 1");
+    new (self) CalibratedOnes(weights.data(), p.data(), p.shape(0));
+}
+
+void new_bootstrap(Bootstrap* self, Integers counts) {
+    require_counts(counts);
+    new (self) Bootstrap(counts.data(), counts.shape(0));
+}
+
+template <typename Draws>
+void draw(const Draws& draws, Array<const std::uint64_t, 1> keys, Array<std::int64_t, 2> out) {
+    require(out.shape(0) == keys.shape(0) && out.shape(1) == draws.size(),
+            "out must have a row for each key, and a column for each cell");
+    const nb::gil_scoped_release unlocked;
+    draws.draw(keys.data(), keys.shape(0), out.data());
+}
+
+}  // namespace
+
+void bind_draws(nb::module_& m) {
+    m.attr("DRAWN_BY_TABLES") = most_rounds;
+    nb::class_<CalibratedOnes>(m, "CalibratedOnes")
+        .def("__init__", &new_calibrated, "weights"_a, "p"_a)
+        .def("draw", &draw<CalibratedOnes>, "keys"_a, "out"_a);
+    nb::class_<Bootstrap>(m, "Bootstrap")
+        .def("__init__", &new_bootstrap, "counts"_a)
+        .def("draw", &draw<Bootstrap>, "keys"_a, "out"_a);
+}
+
+}  // namespace truecast

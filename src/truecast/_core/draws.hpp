@@ -1,0 +1,229 @@
+// Resamples of a tally (measures/uncertainty.py): counts drawn from exact laws, by their tables.
+//
+// A table costs as much as a few draws, and a resampler draws from it a thousand times.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace truecast {
+
+// Random bits at a place of the sequence that starts at a key: SplitMix64 (Steele, Lea and Flood,
+// 2014) without its state: the same bits in whatever order, by whatever thread.
+inline std::uint64_t bits_at(std::uint64_t key, std::uint64_t place) {
+    std::uint64_t z = key + (place + 1) * 0x9e3779b97f4a7c15U;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebU;
+    return z ^ z >> 31;
+}
+
+// Laws of whole numbers, each a table of its distribution function in units of 2^-63.
+//
+// A table is within n 2^-50 of its law in total variation, n its number of entries: the weights are
+// off by at most 4 roundings for each step from the mode, their sums by one for each entry, and
+// what is cut off has less than 2^-60 (the weights fall at least geometrically).
+class Laws {
+  public:
+    // Each returns the number of the new law.
+    std::size_t binomial(std::int64_t n, double p) {
+        const auto size = static_cast<double>(n);
+        const auto mode = std::min(n, static_cast<std::int64_t>((size + 1.0) * p));
+        const double odds = p / (1.0 - p);  // infinite at p = 1, where nothing is above the mode
+        return around(
+            mode, [=](double k) { return k < size ? (size - k) / (k + 1.0) * odds : 0.0; },
+            [=](double k) { return k / (size - k + 1.0) / odds; });
+    }
+
+    std::size_t poisson(double mean) {
+        return around(
+            static_cast<std::int64_t>(mean), [=](double k) { return mean / (k + 1.0); },
+            [=](double k) { return k / mean; });
+    }
+
+    // first + k with a probability in proportion to weights[k].
+    std::size_t weighed(std::int64_t first, const std::vector<double>& weights) {
+        double total = 0.0;
+        for (const double weight : weights) total += weight;
+        const std::size_t start = upto_.size(), entries = weights.size();
+        double sum = 0.0;
+        for (const double weight : weights) {
+            sum += weight;
+            upto_.push_back(static_cast<std::uint64_t>(std::min(sum / total, 1.0) * 0x1p63));
+        }
+        upto_.back() = std::uint64_t{1} << 63;  // above all 63 bits: every search ends
+        int shift = 63;
+        while (shift > 63 - most_guides && (std::size_t{1} << (63 - shift)) < entries) --shift;
+        laws_.push_back({first, start, guides_.size(), shift});
+        std::uint32_t k = 0;
+        for (std::uint64_t guide = 0; guide < std::uint64_t{1} << (63 - shift); ++guide) {
+            while (upto_[start + k] <= guide << shift) ++k;
+            guides_.push_back(k);
+        }
+        return laws_.size() - 1;
+    }
+
+    // The least value whose distribution function exceeds the bits.
+    std::int64_t draw(std::size_t law, std::uint64_t bits) const {
+        const Law& of = laws_[law];
+        const std::uint64_t u = bits >> 1;
+        const std::uint64_t* upto = upto_.data() + of.start;
+        std::size_t k = guides_[of.guides + (u >> of.shift)];
+        while (upto[k] <= u) ++k;
+        return of.first + static_cast<std::int64_t>(k);
+    }
+
+  private:
+    static constexpr int most_guides = 14;      // their logarithm
+    static constexpr double nothing = 0x1p-75;  // of the mode's weight
+
+    struct Law {
+        std::int64_t first;
+        std::size_t start, guides;  // where its entries and its guides begin
+        int shift;                  // guide u >> shift: where the search for u begins
+    };
+    std::vector<Law> laws_;
+    std::vector<std::uint64_t> upto_;
+    std::vector<std::uint32_t> guides_;
+
+    // The law with weight 1 at its mode, and ratios of the next weight to that of k, up and down.
+    template <typename Up, typename Down>
+    std::size_t around(std::int64_t mode, Up up, Down down) {
+        std::vector<double> weights;
+        std::int64_t first = mode;
+        double weight = 1.0;
+        for (; weight > nothing; --first) {
+            weights.push_back(weight);
+            if (first == 0) break;
+            weight *= down(static_cast<double>(first));
+        }
+        first = mode + 1 - static_cast<std::int64_t>(weights.size());
+        std::reverse(weights.begin(), weights.end());
+        weight = 1.0;
+        for (auto k = static_cast<double>(mode);; ++k) {
+            weight *= up(k);
+            if (!(weight > nothing)) break;
+            weights.push_back(weight);
+        }
+        return weighed(first, weights);
+    }
+};
+
+// Counts of cells, independent of each other, each from a law of its own; a row for each key.
+class Cells {
+  public:
+    Laws laws;
+    std::vector<std::uint32_t> law_of;
+
+    std::size_t size() const { return law_of.size(); }
+
+    // Cell by cell, so that a table is read for all rows at once; tiles keep the rows apart, which
+    // are often a power of two long and would fight for one set of the cache.
+    void draw(const std::uint64_t* keys, std::size_t rows, std::int64_t* out) const {
+        for (std::size_t row = 0; row < rows; row += tile)
+            for (std::size_t cell = 0; cell < size(); cell += tile)
+                draw_tile(keys + row, std::min(tile, rows - row), cell,
+                          std::min(tile, size() - cell), out + row * size() + cell);
+    }
+
+    // One row at places from `place` on.
+    void draw_row(std::uint64_t key, std::uint64_t place, std::int64_t* out) const {
+        for (std::size_t cell = 0; cell < size(); ++cell)
+            out[cell] = laws.draw(law_of[cell], bits_at(key, place + cell));
+    }
+
+  private:
+    static constexpr std::size_t tile = 32;
+
+    void draw_tile(const std::uint64_t* keys, std::size_t rows, std::size_t first,
+                   std::size_t cells, std::int64_t* out) const {
+        std::int64_t held[tile][tile];
+        for (std::size_t cell = 0; cell < cells; ++cell) {
+            const std::size_t law = law_of[first + cell];
+            for (std::size_t row = 0; row < rows; ++row)
+                held[row][cell] = laws.draw(law, bits_at(keys[row], first + cell));
+        }
+        for (std::size_t row = 0; row < rows; ++row)
+            std::copy(held[row], held[row] + cells, out + row * size());
+    }
+};
+
+// The ones of each cell if its forecast is the probability of a one.
+class CalibratedOnes {
+  public:
+    CalibratedOnes(const std::int64_t* weights, const double* p, std::size_t n) {
+        cells_.law_of.reserve(n);
+        for (std::size_t k = 0; k < n; ++k)
+            cells_.law_of.push_back(
+                static_cast<std::uint32_t>(cells_.laws.binomial(weights[k], p[k])));
+    }
+
+    std::size_t size() const { return cells_.size(); }
+
+    void draw(const std::uint64_t* keys, std::size_t rows, std::int64_t* out) const {
+        cells_.draw(keys, rows, out);
+    }
+
+  private:
+    Cells cells_;
+};
+
+// As many rounds as were counted, drawn from them with replacement: a multinomial.
+//
+// Counts that are Poisson with means in proportion to a multinomial's probabilities are, given
+// their sum, that multinomial of as many rounds. A sum above `total` is drawn again, which depends
+// on the sum alone; the rounds that are still missing are drawn one by one. Cells with equal counts
+// share a table. With means of 1 - 3/sqrt(total) of the counts, one row in 700 is drawn again, and
+// 3 sqrt(total) rounds are missing.
+class Bootstrap {
+  public:
+    Bootstrap(const std::int64_t* counts, std::size_t n) {
+        std::vector<double> weights(n);
+        for (std::size_t k = 0; k < n; ++k) {
+            total_ += counts[k];
+            weights[k] = static_cast<double>(counts[k]);
+        }
+        if (total_ == 0) weights.assign(1, 1.0);  // never drawn from
+        one_ = cells_.laws.weighed(0, weights);
+        const double part = std::max(0.0, 1.0 - 3.0 / std::sqrt(static_cast<double>(total_)));
+        std::unordered_map<std::int64_t, std::uint32_t> known;
+        cells_.law_of.reserve(n);
+        for (std::size_t k = 0; k < n; ++k) {
+            const auto [found, is_new] = known.try_emplace(counts[k], 0);
+            if (is_new)
+                found->second = static_cast<std::uint32_t>(
+                    cells_.laws.poisson(static_cast<double>(counts[k]) * part));
+            cells_.law_of.push_back(found->second);
+        }
+    }
+
+    std::size_t size() const { return cells_.size(); }
+
+    void draw(const std::uint64_t* keys, std::size_t rows, std::int64_t* out) const {
+        cells_.draw(keys, rows, out);
+        for (std::size_t row = 0; row < rows; ++row) complete(keys[row], out + row * size());
+    }
+
+  private:
+    Cells cells_;
+    std::int64_t total_ = 0;
+    std::size_t one_;  // the law of one round's cell
+
+    void complete(std::uint64_t key, std::int64_t* row) const {
+        std::uint64_t place = size();
+        std::int64_t sum = sum_of(row);
+        for (; sum > total_; sum = sum_of(row), place += size()) cells_.draw_row(key, place, row);
+        for (; sum < total_; ++sum) ++row[cells_.laws.draw(one_, bits_at(key, place++))];
+    }
+
+    std::int64_t sum_of(const std::int64_t* row) const {
+        std::int64_t sum = 0;
+        for (std::size_t k = 0; k < size(); ++k) sum += row[k];
+        return sum;
+    }
+};
+
+}  // namespace truecast

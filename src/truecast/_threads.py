@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TypeVar
 
 from truecast import _check
 
-__all__ = ["ahead", "both", "each", "threads"]
+__all__ = ["ahead", "both", "each", "in_order", "threads"]
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container on Linux: "200000 100000" is two cores
 
@@ -69,6 +70,32 @@ def ahead(items: Iterator[First]) -> Iterator[First]:
         while (item := waiting.result()) is not end:
             waiting = other.submit(next, items, end)
             yield item  # type: ignore[misc]
+
+
+def in_order(work: Callable[[First], Second], items: Iterator[First]) -> Iterator[Second]:
+    """Yield what the work makes of each item, in order; other threads are some items ahead.
+
+    The items themselves are made in this thread. What is raised comes after all that was before it.
+    """
+    most = threads()
+    if most == 1:
+        yield from map(work, items)
+        return
+    from concurrent.futures import Future, ThreadPoolExecutor  # slow to import, and for this alone
+
+    waiting: deque[Future[Second]] = deque()
+    with ThreadPoolExecutor(most) as others:
+        raised = None
+        while raised is None or waiting:
+            if raised is None and len(waiting) < 2 * most:
+                try:
+                    waiting.append(others.submit(work, next(items)))
+                except Exception as error:  # StopIteration, too
+                    raised = error
+            else:
+                yield waiting.popleft().result()
+    if not isinstance(raised, StopIteration):
+        raise raised
 
 
 def _processors() -> int:

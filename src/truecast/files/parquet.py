@@ -35,7 +35,9 @@ class Parquet:
         """How much of it was read."""
         return self._done / self._rows if self._rows else None
 
-    def chunks(self, wanted: Sequence[str], *, everything: bool = False) -> Iterator[Chunk]:
+    def chunks(
+        self, wanted: Sequence[str], *, everything: bool = False, numbers: Sequence[str] = ()
+    ) -> Iterator[Chunk]:
         """Read the rows, once; with `everything` the columns in their order and by their names."""
         at = [self.columns.index(name) for name in wanted]
         # by number: a name like ^.*$ would be taken for a pattern
@@ -49,7 +51,7 @@ class Parquet:
                 whole = (
                     batch.drop(map(str, at)).rename(lambda name: name[1:]) if everything else None
                 )
-                yield Chunk(batch, partial(_place, self._done + 1), whole=whole)
+                yield Chunk(partial(_itself, batch), partial(_place, self._done + 1), whole=whole)
                 self._done += len(batch)
 
     def sample(self, wanted: Sequence[str]) -> pl.DataFrame:
@@ -67,6 +69,10 @@ class Parquet:
             raise FileError(
                 self.name, f"is not a whole and sound Parquet file ({reason:.200})"
             ) from error
+
+
+def _itself(batch: pl.DataFrame) -> pl.DataFrame:
+    return batch
 
 
 def _place(first: int, row: int) -> str:

@@ -234,7 +234,7 @@ class _RoundsReader:
 
     @property
     def plain(self) -> tuple[str, ...]:
-        """Columns whose cells, if they are plain numbers, are to be taken for those."""
+        """Columns in which plain numbers count as such, whatever else is said of cells."""
         if self._cells.decimal != ".":
             return ()
         words = self._cells.positive is not None or bool(self._names.labels)

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import TypeVar
+from itertools import islice
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from truecast import _check
 
-__all__ = ["ahead", "both", "each", "threads"]
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+__all__ = ["Aside", "ahead", "both", "each", "in_order", "threads"]
 
 _QUOTA = "/sys/fs/cgroup/cpu.max"  # of a container on Linux: "200000 100000" is two cores
+
+_here = threading.local()  # `alone` in a thread that must not start others
 
 First = TypeVar("First")
 Second = TypeVar("Second")
@@ -21,8 +29,11 @@ def threads() -> int:
     """Return how many threads to use.
 
     As many as there are cores that this process may use, by its affinity and by the quota of its
-    container; no more than the environment variable TRUECAST_THREADS says.
+    container; no more than the environment variable TRUECAST_THREADS says. Work that is done
+    aside gets no more than its own.
     """
+    if getattr(_here, "alone", False):
+        return 1
     most = min(_processors(), _quota())
     limit = os.environ.get("TRUECAST_THREADS")
     if not limit:
@@ -57,17 +68,95 @@ def each(
 
 def ahead(items: Iterator[First]) -> Iterator[First]:
     """Yield the items in order; the next is made by another thread while one is in use."""
-    if threads() == 1:
-        yield from items
+    with Aside() as aside:
+        yield from aside.ahead(items)
+
+
+def in_order(work: Callable[[First], Second], items: Iterator[First]) -> Iterator[Second]:
+    """Yield what the work makes of each item, in order; other threads are some items ahead.
+
+    The items themselves are made in this thread. What is raised comes after all that was before it.
+    """
+    most = threads()
+    if most == 1:
+        yield from map(work, items)
         return
     from concurrent.futures import ThreadPoolExecutor  # slow to import, and for this alone
 
-    end = object()
-    with ThreadPoolExecutor(1) as other:
-        waiting = other.submit(next, items, end)
-        while (item := waiting.result()) is not end:
-            waiting = other.submit(next, items, end)
-            yield item  # type: ignore[misc]
+    waiting: deque[Future[Second]] = deque()
+    with ThreadPoolExecutor(most) as others:
+        raised = None
+        while raised is None or waiting:
+            if raised is None and len(waiting) < 2 * most:
+                try:
+                    waiting.append(others.submit(work, next(items)))
+                except Exception as error:  # StopIteration, too
+                    raised = error
+            else:
+                yield waiting.popleft().result()
+    if not isinstance(raised, StopIteration):
+        raise raised
+
+
+class Aside:
+    """One other thread for work that need not be done yet, or is done early.
+
+    It does one thing after another, in the order in which they were given, and has done them all
+    when the context ends, however it ends. Without it, everything is done at once, in this thread.
+
+    Parameters
+    ----------
+    wanted
+        Whether there may be such a thread. There should not if work may have to wait for others,
+        such as a pipe: all other work would wait, too.
+    """
+
+    def __init__(self, *, wanted: bool = True) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+        self._given: Future[None] | None = None
+        if wanted and threads() > 1:
+            from concurrent.futures import ThreadPoolExecutor  # slow to import, and for this alone
+
+            self._pool = ThreadPoolExecutor(1, initializer=_be_alone)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def ahead(self, items: Iterator[First]) -> Iterator[First]:
+        """Yield the items in order; the next is made while one is in use."""
+        if self._pool is None:
+            yield from items
+            return
+        made = self._pool.submit(_some, items)
+        while some := made.result():
+            made = self._pool.submit(_some, items)
+            yield from some
+
+    def do(self, work: Callable[[], None]) -> None:
+        """Have some work done; raise what the work before has raised."""
+        self.wait()
+        if self._pool is None:
+            work()
+        else:
+            self._given = self._pool.submit(work)
+
+    def wait(self) -> None:
+        """Wait until all work is done that was given; raise what it has raised."""
+        if self._given is not None:
+            self._given.result()
+
+
+def _be_alone() -> None:
+    _here.alone = True
+
+
+def _some(items: Iterator[First]) -> list[First]:
+    """Return the next item, or nothing at their end."""
+    return [*islice(items, 1)]
 
 
 def _processors() -> int:

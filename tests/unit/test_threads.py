@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import truecast as tc
-from truecast import InputError, _threads
+from truecast import FileError, InputError, _threads
 
 
 def test_threads_are_as_many_as_the_environment_allows(monkeypatch):
@@ -68,3 +68,26 @@ def test_resamples_do_not_depend_on_threads(monkeypatch):
         monkeypatch.setattr(_threads, "threads", lambda allowed=allowed: allowed)
         found.append(tc.uncertainty(tc.brier_score, y, p, resamples=130, random_state=1))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("most", ["1", ""])
+def test_work_in_order_stays_in_order_and_raises_in_order(most, monkeypatch):
+    monkeypatch.setenv("TRUECAST_THREADS", most)
+    monkeypatch.setattr(_threads, "_processors", lambda: 3)
+
+    def items():
+        yield from range(20)
+        raise FileError("f.csv", "ends here")
+
+    def all_before(work, given, expected):
+        found = _threads.in_order(work, given)
+        assert [next(found) for _ in expected] == expected
+        return found
+
+    ends = all_before(lambda k: k * k, items(), [k * k for k in range(20)])
+    with pytest.raises(FileError, match="ends here"):
+        next(ends)
+    fails = all_before(lambda k: 1 / (k - 3), iter(range(20)), [-1 / 3, -1 / 2, -1])
+    with pytest.raises(ZeroDivisionError):
+        next(fails)
+    assert [*_threads.in_order(str, iter(()))] == []

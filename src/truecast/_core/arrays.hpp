@@ -18,6 +18,7 @@ inline void require(bool holds, const char* otherwise) {
 }
 
 void bind_arc(nanobind::module_& m);
+void bind_delimited(nanobind::module_& m);
 void bind_distance(nanobind::module_& m);
 void bind_draws(nanobind::module_& m);
 void bind_guard(nanobind::module_& m);

@@ -524,6 +524,14 @@ def weigh_few(
     zeros: NDArray[Any],
     ones: NDArray[Any],
 ) -> int: ...
+def read_numbers(
+    block: bytes,
+    separator: str,
+    fields: int,
+    columns: NDArray[np.int64],
+    numbers: NDArray[np.float64],
+) -> int: ...
+def join_lines(block: bytes, more: bytes, separator: str, joined: NDArray[np.uint8]) -> int: ...
 def count_few(
     p: NDArray[np.float64],
     y: NDArray[Any],

@@ -191,6 +191,7 @@ NB_MODULE(kernels, m) {
           "deviations"_a, "squared_errors"_a, "threads"_a);
     m.def("sums_of_streams", &sums_of_streams, "ladder"_a, "biases"_a, "out"_a);
     bind_arc(m);
+    bind_delimited(m);
     bind_distance(m);
     bind_draws(m);
     bind_recalibrate(m);

@@ -8,12 +8,15 @@ from itertools import islice
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from truecast import _core
 from truecast._names import counted
+from truecast._threads import in_order
 from truecast.errors import FileError
 from truecast.files.quotes import Quotes
 from truecast.files.records import Records
-from truecast.files.source import Bad, Chunk
+from truecast.files.source import Bad, Chunk, Lines
 
 __all__ = ["Delimited"]
 
@@ -76,15 +79,23 @@ class Delimited:
         except UnicodeDecodeError as error:
             raise FileError(self.name, _not_utf8(first[error.start]), f"line {line}") from error
 
-    def chunks(self, wanted: Sequence[str], *, everything: bool = False) -> Iterator[Chunk]:
-        """Read the rows, once."""
+    def chunks(
+        self, wanted: Sequence[str], *, everything: bool = False, numbers: Sequence[str] = ()
+    ) -> Iterator[Chunk]:
+        """Read the rows, once; by other threads if none has to be waited for."""
         at = [self.columns.index(name) for name in wanted]
+        plain = np.array(sorted(map(self.columns.index, numbers)), np.int64)
         if everything:
             at = list(range(len(self.columns)))
+
+        def chunk(rows: tuple[int, bytes]) -> Chunk:
+            found = self._plain(*rows, at, plain, everything) if len(plain) else None
+            return found or self._chunk(*rows, at, everything)
+
         if self._before is not None and (self._whole or not self.records.holds(*self._before)):
-            yield self._chunk(*self._before, at, everything)
-        for line, block in self._records:
-            yield self._chunk(line, block, at, everything)
+            yield chunk(self._before)
+        several = in_order if self.records.steady else map
+        yield from several(chunk, iter(self._records))
 
     def sample(self, wanted: Sequence[str]) -> pl.DataFrame:
         """Return the first rows of these columns, without taking them."""
@@ -100,7 +111,28 @@ class Delimited:
         place = (
             self._places(line, block) if lines != len(frame) else lambda row: f"line {line + row}"
         )
-        return Chunk(frame, place, whole=frame if everything else None)
+        return Chunk(lambda: frame, place, whole=frame if everything else None)
+
+    def _plain(
+        self, line: int, block: bytes, at: list[int], plain: NDArray[np.int64], everything: bool
+    ) -> Chunk | None:
+        """Return a block whose cells in some columns are plain numbers; None if it is not so."""
+        if b'"' in block or _LONE_CR.search(block) or (everything and not _is_utf8(block)):
+            return None
+        numbers = np.empty((len(plain), block.count(b"\n") + 1))
+        rows = _core.read_numbers(block, self.separator, len(self.columns), plain, numbers)
+        if rows < 0:
+            return None
+
+        def read() -> pl.DataFrame:
+            return self._chunk(line, block, at, False).frame
+
+        return Chunk(
+            read,
+            lambda row: f"line {line + row}",
+            whole=Lines(block, read) if everything else None,
+            numbers={str(i): found[:rows] for i, found in zip(plain, numbers, strict=True)},
+        )
 
     def _places(self, line: int, block: bytes) -> Callable[[int], str]:
         """Where the rows of a block stand in which not every line is a row."""
@@ -167,7 +199,9 @@ class Delimited:
             for i, values in zip(at, columns, strict=True)
         }
         frame = pl.DataFrame(data).with_columns(pl.all().replace("", None))
-        return Chunk(frame, lambda row: f"line {lines[row]}", bad, frame if everything else None)
+        return Chunk(
+            lambda: frame, lambda row: f"line {lines[row]}", bad, frame if everything else None
+        )
 
     def _rows(self, line: int, block: bytes) -> Iterator[tuple[int, list[str] | None]]:
         """The rows of a block with their lines; None for what cannot be split into fields."""
@@ -184,6 +218,13 @@ class Delimited:
             return f"a row must have {wanted} like the header, got {len(fields) or 'none'}"
         broken = _BROKEN.search("".join(fields))
         return None if broken is None else _not_utf8(ord(broken[0]) - 0xDC00)
+
+
+def _is_utf8(block: bytes) -> bool:
+    try:
+        return block.isascii() or bool(block.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def _not_utf8(byte: int) -> str:

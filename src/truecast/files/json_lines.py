@@ -45,7 +45,9 @@ class JsonLines:
         self._before = line, first
         self._whole = self.records.whole
 
-    def chunks(self, wanted: Sequence[str], *, everything: bool = False) -> Iterator[Chunk]:
+    def chunks(
+        self, wanted: Sequence[str], *, everything: bool = False, numbers: Sequence[str] = ()
+    ) -> Iterator[Chunk]:
         """Read the rows, once; `everything` keeps the lines themselves."""
         names = {name: str(self.columns.index(name)) for name in wanted}
         if self._whole or not self.records.holds(*self._before):
@@ -68,9 +70,8 @@ class JsonLines:
         frame = _parsed(block, lines, names)
         if frame is None:
             return _slowly(line, lines, names, keep)
-        return Chunk(
-            frame.rename(names), lambda row: f"line {line + row}", whole=lines if keep else None
-        )
+        frame = frame.rename(names)
+        return Chunk(lambda: frame, lambda row: f"line {line + row}", whole=lines if keep else None)
 
 
 def _parsed(block: bytes, lines: list[bytes], names: Collection[str]) -> pl.DataFrame | None:
@@ -109,7 +110,7 @@ def _slowly(line: int, lines: list[bytes], names: Mapping[str, str], keep: bool)
     columns = {to: [_text(entries.get(name)) for _, entries in good] for name, to in names.items()}
     frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
     whole = [lines[at] for at, _ in good] if keep else None
-    return Chunk(frame, lambda row: f"line {line + good[row][0]}", bad, whole)
+    return Chunk(lambda: frame, lambda row: f"line {line + good[row][0]}", bad, whole)
 
 
 class _Entries(dict[str, Any]):

@@ -18,11 +18,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truecast import _core
 from truecast._atomic import in_the_way, open_no_link, sync
 from truecast.errors import FileError
 from truecast.files.packing import pack, packed_by
 from truecast.files.rounds import Rounds
-from truecast.files.source import OpenTable
+from truecast.files.source import Lines, OpenTable
 from truecast.files.unfinished import JOINED, Mark, mark, part_path, piece, remove_part
 
 __all__ = ["Output", "begin_with_output", "check_output", "columns_of", "open_output"]
@@ -219,12 +220,11 @@ class _TextOutput(Output):
         return self._packer
 
     def write(self, rounds: Rounds, values: NDArray[np.float64]) -> None:
-        if isinstance(rounds.whole, pl.DataFrame):
-            frame = rounds.whole.with_columns(
-                pl.Series(f" {k}", column) for k, column in enumerate(values.T)
-            )
-            text = frame.write_csv(include_header=False, separator=self._separator)
-            self._stream.write(text.encode())
+        new = [pl.Series(f" {k}", column) for k, column in enumerate(values.T)]
+        if isinstance(rounds.whole, Lines):
+            self._stream.write(self._joined(rounds.whole.block, self._text(pl.DataFrame(new))))
+        elif isinstance(rounds.whole, pl.DataFrame):
+            self._stream.write(self._text(rounds.whole.with_columns(new)))
         elif rounds.whole is not None:
             self._refuse_twice(rounds.whole)
             end = self._entries()
@@ -235,6 +235,17 @@ class _TextOutput(Output):
                     for line, row in pairs
                 )
             )
+
+    def _text(self, frame: pl.DataFrame) -> bytes:
+        text = io.BytesIO()
+        frame.write_csv(text, include_header=False, separator=self._separator)
+        return text.getvalue()
+
+    def _joined(self, block: bytes, more: bytes) -> memoryview:
+        """Return lines with more at their ends: what the engine would write, without reading it."""
+        joined = np.empty(len(block) + len(more) + 2, np.uint8)
+        size = _core.join_lines(block, more, self._separator, joined)
+        return joined[:size].data
 
     def _refuse_twice(self, lines: list[bytes]) -> None:
         """Refuse JSON that has an entry of a new name already."""

@@ -6,8 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from truecast._threads import in_order
 from truecast.errors import FileError
 from truecast.files.source import Chunk
 
@@ -35,22 +38,38 @@ class Parquet:
         """How much of it was read."""
         return self._done / self._rows if self._rows else None
 
-    def chunks(self, wanted: Sequence[str], *, everything: bool = False) -> Iterator[Chunk]:
+    def chunks(
+        self, wanted: Sequence[str], *, everything: bool = False, numbers: Sequence[str] = ()
+    ) -> Iterator[Chunk]:
         """Read the rows, once; with `everything` the columns in their order and by their names."""
         at = [self.columns.index(name) for name in wanted]
+        plain = [str(self.columns.index(name)) for name in numbers]
         # by number: a name like ^.*$ would be taken for a pattern
         columns = [pl.nth(i).alias(str(i)) for i in at]
         kept = [pl.all().name.prefix("=")] if everything else []
+
+        def chunk(rows: tuple[int, pl.DataFrame]) -> Chunk:
+            before, batch = rows
+            whole = batch.drop(map(str, at)).rename(lambda name: name[1:]) if everything else None
+            return Chunk(
+                lambda: batch,
+                partial(_place, before + 1),
+                whole=whole,
+                numbers={name: _numbers(batch[name]) for name in plain if _is_plain(batch[name])},
+            )
+
         with self._readable():
             batches = self._frame.select(*columns, *kept).collect_batches(
                 chunk_size=_ROWS, maintain_order=True
             )
-            for batch in batches:
-                whole = (
-                    batch.drop(map(str, at)).rename(lambda name: name[1:]) if everything else None
-                )
-                yield Chunk(batch, partial(_place, self._done + 1), whole=whole)
-                self._done += len(batch)
+            yield from in_order(chunk, self._counted(batches))
+
+    def _counted(self, batches: Iterator[pl.DataFrame]) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Yield each batch with the number of rows before it."""
+        for batch in batches:
+            before = self._done
+            self._done += len(batch)
+            yield before, batch
 
     def sample(self, wanted: Sequence[str]) -> pl.DataFrame:
         """Return the first rows of these columns."""
@@ -67,6 +86,15 @@ class Parquet:
             raise FileError(
                 self.name, f"is not a whole and sound Parquet file ({reason:.200})"
             ) from error
+
+
+def _is_plain(column: pl.Series) -> bool:
+    numeric = column.dtype.is_numeric() or column.dtype == pl.Boolean
+    return numeric and not column.null_count()
+
+
+def _numbers(column: pl.Series) -> NDArray[np.float64]:
+    return column.cast(pl.Float64).to_numpy()
 
 
 def _place(first: int, row: int) -> str:

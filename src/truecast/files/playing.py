@@ -45,7 +45,7 @@ class Reading:
 
     @property
     def last_time(self) -> Time | None:
-        """The time of the last row, if rows have times."""
+        """The time of the last row that was read, if rows have times."""
         return None if self.times is None else self.times.last
 
 
@@ -88,6 +88,10 @@ class Rows(ABC):
     def play(self, part: Rounds) -> NDArray[np.float64]:
         """Forecast some rows, and learn from them."""
 
+    @abstractmethod
+    def note(self, part: Rounds, forecasts: NDArray[np.float64]) -> None:
+        """Take note of rows that were played; later ones may be on their way already."""
+
     @property
     @abstractmethod
     def unknown(self) -> int:
@@ -101,15 +105,15 @@ class Rows(ABC):
     def _counts(self) -> dict[str, Any]:
         """Return what was counted in this run alone, as `RecalibrationResult` calls it."""
 
-    def record(self, checkpoint: Checkpoint, written: Mark) -> RunRecord:
-        """Return how far the run has come."""
+    def record(self, checkpoint: Checkpoint, written: Mark, time: Time | None) -> RunRecord:
+        """Return how far the run has come: up to this time, if rows have times."""
         return checkpoint.record(
             rows=self.rows,
             skipped=self.skipped,
             unknown=self.unknown,
             columns=self.read.columns,
             written=written,
-            time=later(self.start.time, self.read.last_time),
+            time=later(self.start.time, time),
             **self._known_again(),
         )
 
@@ -128,12 +132,13 @@ class Rows(ABC):
 
 
 class InOrder(Rows):
-    """Rows that are known again by their order."""
+    """Rows that are known again by their order, if that is `kept` for another run."""
 
     resumable = True
 
-    def __init__(self, read: Reading, start: Saved) -> None:
+    def __init__(self, read: Reading, start: Saved, *, kept: bool) -> None:
         super().__init__(read, start)
+        self._kept = kept
         self._prints = Prints()
         self._unknown = 0
         self._rows_before = 0
@@ -147,14 +152,17 @@ class InOrder(Rows):
     def play(self, part: Rounds) -> NDArray[np.float64]:
         """Forecast some rows, and learn from them."""
         names = self.read.names
-        scores = scores_of(part, names)
-        forecasts = _recalibrated(self.recalibrator, part, scores, names)
-        known = ~np.isnan(part.y)
-        self.errors.add(part.y[known], scores[known], forecasts[known])
-        self._prints.add(part)
         self._count(part)
         self.chunks += 1
-        return forecasts
+        return _recalibrated(self.recalibrator, part, scores_of(part, names), names)
+
+    def note(self, part: Rounds, forecasts: NDArray[np.float64]) -> None:
+        """Take note of rows that were played: their errors, and how to know them again."""
+        scores = scores_of(part, self.read.names)
+        known = ~np.isnan(part.y)
+        self.errors.add(part.y[known], scores[known], forecasts[known])
+        if self._kept:
+            self._prints.add(part)
 
     def _count(self, part: Rounds) -> None:
         self.rows += len(part)
@@ -222,6 +230,9 @@ class ById(Rows):
         self.skipped += part.skipped
         self.chunks += 1
         return forecasts
+
+    def note(self, part: Rounds, forecasts: NDArray[np.float64]) -> None:
+        """Do nothing: their errors were noted when their outcomes were learned."""
 
     def _known_again(self) -> dict[str, Any]:
         return {"known": self._known}

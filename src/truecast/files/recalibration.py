@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from truecast._names import counted
+from truecast._threads import Aside
 from truecast.errors import FileError, StateError, TruecastError, writing
 from truecast.files.checkpoint import Checkpoint, RunRecord, Saved
 from truecast.files.columns import Names, check_there
@@ -19,7 +24,7 @@ from truecast.files.prints import Comparison
 from truecast.files.recalibrated import RecalibrationResult
 from truecast.files.rounds import Rounds, rounds
 from truecast.files.source import OpenTable, open_table
-from truecast.files.times import Times, in_order
+from truecast.files.times import Time, Times, in_order
 from truecast.files.unfinished import lock, put_in_place
 from truecast.recalibrate import ClassRecalibrator, Recalibrator
 
@@ -126,7 +131,7 @@ class Recalibration:
                 name = read.table.name
                 if not start.stopped:  # the output of a stopped run tells its classes, too
                     self._check_learned(start, read.names)
-                rows = InOrder(read, start)
+                rows = InOrder(read, start, kept=checkpoint is not None)
                 differs = rows.read_over_known()
                 if start.stopped and start.run is not None and start.run.columns != read.columns:
                     continue
@@ -278,35 +283,51 @@ class Recalibration:
     def _play(
         self, rows: Rows, written: int | None, checkpoint: Checkpoint | None
     ) -> RecalibrationResult:
-        """Play the rows that are left; the output begins with what was written."""
+        """Play the rows that are left; the output begins with what was written.
+
+        While some are played, another thread writes those before them and reads the next: from a
+        file to a file. Rows of a pipe are written when they come, not when more have come.
+        """
+        read = rows.read
+        files = self.output is not None and read.table.fraction() is not None
         with self._writing():
-            out = open_output(self.output, rows.read.table, rows.read.new, written)
+            out = open_output(self.output, read.table, read.new, written)
         try:
-            for part in rows.rest:
-                forecasts = rows.play(part)
-                with self._writing():
-                    out.write(part, forecasts.reshape(len(part), len(rows.read.new)))
-                self.progress(rows.read.table, rows.rows)
-                if rows.chunks % _CHUNKS == 0 and self.output is not None:
-                    self._save(rows, out, checkpoint)
+            with Aside(wanted=files) as aside:
+                for part, time in aside.ahead((part, read.last_time) for part in rows.rest):
+                    forecasts = rows.play(part)
+                    aside.do(partial(self._write, rows, out, part, forecasts))
+                    self.progress(read.table, rows.rows)
+                    if rows.chunks % _CHUNKS == 0 and self.output is not None:
+                        aside.wait()
+                        self._save(rows, out, checkpoint, time)
+                aside.wait()
             self._finish(rows, out, checkpoint)
         except BaseException as error:
             self._give_up(out, checkpoint if rows.resumable else None, error)
             raise
         return rows.result(None if checkpoint is None else checkpoint.forgotten)
 
-    def _save(self, rows: Rows, out: Output, checkpoint: Checkpoint | None) -> None:
+    def _write(self, rows: Rows, out: Output, part: Rounds, forecasts: NDArray[np.float64]) -> None:
+        rows.note(part, forecasts)
+        with self._writing():
+            out.write(part, forecasts.reshape(len(part), len(rows.read.new)))
+
+    def _save(
+        self, rows: Rows, out: Output, checkpoint: Checkpoint | None, time: Time | None
+    ) -> None:
         with self._writing():
             mark = out.sync()
         if checkpoint is not None and rows.resumable:
-            checkpoint.save(rows.recalibrator, rows.record(checkpoint, mark))
+            checkpoint.save(rows.recalibrator, rows.record(checkpoint, mark, time))
 
     def _finish(self, rows: Rows, out: Output, checkpoint: Checkpoint | None) -> None:
         """Put the output in its place, and then the state."""
         with self._writing():
             mark = out.finish()
         if checkpoint is not None:
-            checkpoint.commit(rows.recalibrator, rows.record(checkpoint, mark))
+            record = rows.record(checkpoint, mark, rows.read.last_time)
+            checkpoint.commit(rows.recalibrator, record)
         elif self.output is not None:
             with self._writing():
                 put_in_place(self.output, mark)

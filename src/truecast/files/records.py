@@ -39,6 +39,8 @@ class Records:
         Where the line stands that was left out.
     whole : bool
         Whether the first row has a line break.
+    steady : bool
+        Whether all rows are there already, so that nobody waits for the next ones.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Records:
         self.quotes = quotes
         self.hold = False
         self.whole = True
+        self.steady = False
         self.held = None
         self._name = name
         self._read = read
@@ -149,5 +152,8 @@ class Records:
         """Where the last whole row ends, blank lines after it not counted; 0 if there is none."""
         data = self._rest
         end = data.rfind(b"\n") + 1 if self.quotes is None else self.quotes.end(data)
+        last = end - 1
+        if data[last - 1 : last].strip(_BLANK):  # as most are, and cheaper to see
+            return end
         rows = data[:end].rstrip(_BLANK)
         return data.find(b"\n", len(rows)) + 1 if rows else 0

@@ -15,7 +15,7 @@ from truecast._check_classes import SLACK
 from truecast.errors import FileError, shown
 from truecast.files.cells import ClassOutcomes, Outcomes, hint, numbers, probabilities
 from truecast.files.columns import Names
-from truecast.files.source import Chunk, OpenTable
+from truecast.files.source import Chunk, Lines, OpenTable
 
 __all__ = ["NoRowsError", "Rounds", "rounds"]
 
@@ -43,7 +43,7 @@ class Rounds:
         int64 if all are whole numbers, else float64.
     group : polars.Series or None
         Strings; null where the file has nothing. Of several columns, JSON with a cell for each.
-    whole : polars.DataFrame, list of bytes or None
+    whole : polars.DataFrame, Lines, list of bytes or None
         The rows with all that is in them, if asked for.
     skipped : int
         Bad rows among them that were left out.
@@ -57,7 +57,7 @@ class Rounds:
     p: tuple[NDArray[np.float64], ...]
     weight: NDArray[Any] | None = None
     group: pl.Series | None = None
-    whole: pl.DataFrame | list[bytes] | None = field(default=None, repr=False)
+    whole: pl.DataFrame | Lines | list[bytes] | None = field(default=None, repr=False)
     skipped: int = 0
     also: tuple[pl.Series, ...] = field(default=(), repr=False)
     place: Callable[[int], str] = field(default=str, repr=False)
@@ -133,7 +133,7 @@ def rounds(
     """
     rows = skipped = 0
     reader = _RoundsReader(table, names, unknown)
-    for chunk in table.chunks(names.all, everything=whole):
+    for chunk in table.chunks(names.all, everything=whole, numbers=reader.plain):
         part = reader.rounds(chunk, bool(skip_bad))
         rows = rows + len(part)
         skipped = skipped + part.skipped
@@ -161,8 +161,8 @@ class _RoundsReader:
         self._total = 0.0
 
     def rounds(self, chunk: Chunk, skip_bad: bool) -> Rounds:
-        columns = {name: self._numbers(chunk.frame, name) for name in self._numeric}
-        good = {name: self._valid(name, values, chunk.frame) for name, values in columns.items()}
+        columns = {name: self._numbers(chunk, name) for name in self._numeric}
+        good = {name: self._valid(name, values, chunk) for name, values in columns.items()}
         if self._names.labels:
             good[_SUM] = self._normalized(columns, np.logical_and.reduce(list(good.values())))
         keep = np.logical_and.reduce(list(good.values()))
@@ -174,10 +174,10 @@ class _RoundsReader:
             columns[names.outcome],
             tuple(columns[name] for name in names.scores),
             None if names.weight is None else columns[names.weight],
-            self._group(chunk.frame),
+            self._group(chunk),
             chunk.whole,
             skipped,
-            tuple(self._column(chunk.frame, name) for name in names.also),
+            tuple(self._column(chunk, name) for name in names.also),
             chunk.place,
         )
         if not keep.all():
@@ -232,12 +232,34 @@ class _RoundsReader:
             dict.fromkeys([names.outcome, *names.scores, *([names.weight] if names.weight else [])])
         )
 
-    def _column(self, frame: pl.DataFrame, name: str) -> pl.Series:
-        return frame[str(self._table.columns.index(name))]
+    @property
+    def plain(self) -> tuple[str, ...]:
+        """Columns in which plain numbers count as such, whatever else is said of cells."""
+        if self._cells.decimal != ".":
+            return ()
+        words = self._cells.positive is not None or bool(self._names.labels)
+        return tuple(name for name in self._numeric if not (words and name == self._names.outcome))
 
-    def _numbers(self, frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
+    def _number(self, name: str) -> str:
+        return str(self._table.columns.index(name))
+
+    def _column(self, chunk: Chunk, name: str) -> pl.Series:
+        return chunk.frame[self._number(name)]
+
+    def _empty(self, chunk: Chunk, name: str) -> NDArray[np.bool_]:
+        """Which rows have nothing in a column."""
+        numbers = chunk.numbers.get(self._number(name))
+        if numbers is not None:
+            return np.zeros(len(numbers), np.bool_)
+        return self._column(chunk, name).is_null().to_numpy()
+
+    def _numbers(self, chunk: Chunk, name: str) -> NDArray[np.float64]:
         """Return a column as numbers, nan where it has none."""
-        column = self._readable(name, self._column(frame, name))
+        found = chunk.numbers.get(self._number(name))
+        if found is not None:
+            percent = self._cells.percent and name in self._names.scores
+            return found / 100 if percent and name not in self._cells.plain else found
+        column = self._readable(name, self._column(chunk, name))
         if name == self._names.outcome:
             return self._outcomes(column)
         if name in self._names.scores:
@@ -275,19 +297,17 @@ class _RoundsReader:
             f"probabilities ({scores}), and there is none for {value!r:.80}"
         )
 
-    def _valid(
-        self, name: str, values: NDArray[np.float64], frame: pl.DataFrame
-    ) -> NDArray[np.bool_]:
+    def _valid(self, name: str, values: NDArray[np.float64], chunk: Chunk) -> NDArray[np.bool_]:
         """Which rows keep the rules of this column."""
         valid = np.ones(len(values), np.bool_)
         if name == self._names.outcome:
             valid &= (values >= 0) if self._names.labels else (values == 0) | (values == 1)
             if self._unknown and not valid.all():
-                valid |= self._column(frame, name).is_null().to_numpy()
+                valid |= self._empty(chunk, name)
         if name in self._names.scores:
             valid &= (values >= 0) & (values <= 1)
             if self._names.repeated:
-                valid |= self._column(frame, name).is_null().to_numpy()
+                valid |= self._empty(chunk, name)
         if name == self._names.weight:
             valid &= (values == 0) | ((values >= WEIGHTS[0]) & (values <= WEIGHTS[1]))
         return valid
@@ -318,10 +338,10 @@ class _RoundsReader:
                 yield from unread
                 unread = []
             name = next(name for name, valid in good.items() if not valid[row])
-            yield chunk.place(row), self._reason(name, row, chunk.frame)
+            yield chunk.place(row), self._reason(name, row, chunk)
         yield from unread
 
-    def _reason(self, name: str, row: int, frame: pl.DataFrame) -> str:
+    def _reason(self, name: str, row: int, chunk: Chunk) -> str:
         names = self._names
         if name == _SUM:
             return self._reason_of_sum(row)
@@ -332,11 +352,11 @@ class _RoundsReader:
         rules |= dict.fromkeys(self._cells.plain, _PROBABILITY)
         rules |= {names.outcome: self._outcomes.rule}
         option = f" ({self._cells.spelled('weight')})" if name == names.weight else ""
-        column = self._column(frame, name)
+        column = self._column(chunk, name)
         got = "nothing" if column[row] is None else format(repr(column[row]), ".80")
         return (
             f"{shown(name)}{option} must be {rules[name]}, got "
-            f"{got}{self._advice(name, row, frame)}"
+            f"{got}{self._advice(name, row, chunk)}"
         )
 
     def _reason_of_sum(self, row: int) -> str:
@@ -358,9 +378,9 @@ class _RoundsReader:
             "them, or others"
         )
 
-    def _advice(self, name: str, row: int, frame: pl.DataFrame) -> str:
+    def _advice(self, name: str, row: int, chunk: Chunk) -> str:
         """What to do about a bad cell."""
-        column = self._column(frame, name)
+        column = self._column(chunk, name)
         scores = self._names.scores
         is_outcome = name == self._names.outcome
         if column[row] is None:
@@ -368,7 +388,7 @@ class _RoundsReader:
         if (
             is_outcome
             and scores
-            and all(_zero_or_one(self._numbers(frame, score)) for score in scores)
+            and all(_zero_or_one(self._numbers(chunk, score)) for score in scores)
         ):
             return _SWAPPED_COLUMNS
         return self._hint(name, column, row)
@@ -381,20 +401,20 @@ class _RoundsReader:
         )
         return f": use {keep}{self._cells.spelled('skip_bad', True)} to leave such rows out"
 
-    def _group(self, frame: pl.DataFrame) -> pl.Series | None:
+    def _group(self, chunk: Chunk) -> pl.Series | None:
         first = self._names.group
         others = self._names.overlapping
         if first is None:
             return None
         if not others:
-            return self._group_names(frame, first)
-        columns = [self._group_names(frame, name).alias(name) for name in (first, *others)]
+            return self._group_names(chunk, first)
+        columns = [self._group_names(chunk, name).alias(name) for name in (first, *others)]
         table = pl.DataFrame(columns)
         empty = table.select(pl.all_horizontal(pl.all().is_null())).to_series()
         return table.to_struct("").struct.json_encode().set(empty, None)
 
-    def _group_names(self, frame: pl.DataFrame, name: str) -> pl.Series:
-        column = self._column(frame, name)
+    def _group_names(self, chunk: Chunk, name: str) -> pl.Series:
+        column = self._column(chunk, name)
         try:
             return column.cast(pl.String)
         except pl.exceptions.PolarsError as error:

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
@@ -17,11 +18,13 @@ from truecast.errors import FileError, shown
 from truecast.files.packing import reading_errors, unpack
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 
     from truecast.files.records import Records
 
-__all__ = ["Bad", "Chunk", "OpenTable", "open_table"]
+__all__ = ["Bad", "Chunk", "Lines", "OpenTable", "open_table"]
 
 _UTF16 = "is in UTF-16; only UTF-8 can be read: convert it first"
 _NO_TEXT = {
@@ -51,25 +54,54 @@ class Bad:
 
 
 @dataclass(frozen=True)
+class Lines:
+    """Rows of delimited text without quotes, as they are in the file.
+
+    Attributes
+    ----------
+    block : bytes
+        The lines.
+    read : function
+        Gives all their fields as a frame.
+    """
+
+    block: bytes
+    read: Callable[[], pl.DataFrame]
+
+    def __getitem__(self, rows: slice | NDArray[np.int64]) -> pl.DataFrame:
+        """Return the fields of some rows."""
+        return self.read()[rows]
+
+
+@dataclass(frozen=True)
 class Chunk:
     """Some rows of a file, in order.
 
     Attributes
     ----------
-    frame : polars.DataFrame
-        The columns that were asked for, as they are in the file: text in a text file.
+    read : function
+        Gives `frame`, which need not be read.
     place : function
         Where in the file a row of the frame stands, such as "line 17".
     bad : Bad
         Rows that cannot be read and are not in the frame.
-    whole : polars.DataFrame, list of bytes or None
-        The same rows with all that is in them, if asked for: a frame, or lines of JSON.
+    whole : polars.DataFrame, Lines, list of bytes or None
+        The same rows with all that is in them, if asked for: of delimited text a frame or lines,
+        of Parquet a frame, of JSON lines.
+    numbers : dict
+        Columns, called by number, of which every cell is a plain number: these numbers.
     """
 
-    frame: pl.DataFrame
+    read: Callable[[], pl.DataFrame]
     place: Callable[[int], str]
     bad: Bad = field(default_factory=Bad)
-    whole: pl.DataFrame | list[bytes] | None = field(default=None, repr=False)
+    whole: pl.DataFrame | Lines | list[bytes] | None = field(default=None, repr=False)
+    numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """The columns that were asked for, as they are in the file: text in a text file."""
+        return self.read()
 
 
 class OpenTable(Protocol):
@@ -90,8 +122,13 @@ class OpenTable(Protocol):
     def sample(self, wanted: Sequence[str]) -> pl.DataFrame:
         """Return the first rows of these columns, called by number; `chunks` gives them again."""
 
-    def chunks(self, wanted: Sequence[str], *, everything: bool = False) -> Iterator[Chunk]:
-        """Read the rows, once: these columns, called by number; with `everything` all, too."""
+    def chunks(
+        self, wanted: Sequence[str], *, everything: bool = False, numbers: Sequence[str] = ()
+    ) -> Iterator[Chunk]:
+        """Read the rows, once: these columns, called by number; with `everything` all, too.
+
+        Those of `numbers` may come as such.
+        """
 
 
 @contextmanager
@@ -141,7 +178,9 @@ def _text(name: str, stream: io.BufferedReader, reader: _Reader) -> OpenTable:
         read(3)
     start = stream.peek(1).lstrip()
     kind = JsonLines if start[:1] in (b"{", b"[") else Delimited
-    return kind(name, read, reader.fraction)
+    table = kind(name, read, reader.fraction)
+    table.records.steady = reader.follow is None and reader.fraction() is not None
+    return table
 
 
 def _parquet(name: str, path: str) -> OpenTable:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from truecast._check import EPOCH, MOMENTS, moment
 from truecast.errors import FileError, StateError, shown
 from truecast.files.rounds import Rounds
+from truecast.files.source import Lines
 
 __all__ = ["Time", "Times", "in_order", "later", "saved_time"]
 
@@ -156,7 +157,7 @@ def _joined(parts: list[Rounds]) -> Rounds:
         which = int(np.searchsorted(starts, row, side="right")) - 1
         return parts[which].place(row - int(starts[which]))
 
-    frames = [part.whole for part in parts if isinstance(part.whole, pl.DataFrame)]
+    frames = [part.whole[:] for part in parts if isinstance(part.whole, pl.DataFrame | Lines)]
     lines = [line for part in parts if isinstance(part.whole, list) for line in part.whole]
     groups = [part.group for part in parts if part.group is not None]
     return Rounds(

@@ -170,6 +170,18 @@ def stretches(
     the tally. Validity: docs/measures.md, theorem 8.
     """
     tally = as_tally(y_true, y_prob, sample_weight)
+    return stretches_of(tally, level=level, resamples=resamples, random_state=random_state)
+
+
+def stretches_of(
+    tally: Tally,
+    *,
+    level: float,
+    resamples: int | None,
+    random_state: int | np.random.Generator | None,
+    error: float | None = None,
+) -> Stretches:
+    """Return the stretches of a tally, and its smooth calibration error if that is not given."""
     level = _check.between("level", level, 0, 1)
     if resamples is not None:
         resamples = _check.whole_number("resamples", resamples, least=20, most=10**6)
@@ -180,7 +192,8 @@ def stretches(
         return _unjudged(cells, marks)
     times = resamples or (_TIMES if len(cells.tally.p) <= _FEW else _FEWER_TIMES)
     search = _Search(cells, marks, _simulated(cells.tally, marks.at, times, rng))
-    return search.result(_uncertainty(tally, cells.tally, search, level, times, rng))
+    error = smooth_calibration_error(tally) if error is None else error
+    return search.result(_uncertainty(error, cells.tally, search, level, times, rng))
 
 
 def stretches_p_value(tally: Tally) -> float:
@@ -371,7 +384,7 @@ def _unjudged(cells: Cells, marks: Marks) -> Stretches:
 
 
 def _uncertainty(
-    tally: Tally, coarse: Tally, search: _Search, level: float, times: int, rng: np.random.Generator
+    error: float, coarse: Tally, search: _Search, level: float, times: int, rng: np.random.Generator
 ) -> Uncertainty:
     """Return how sure the smooth error is, in agreement with all that was looked at."""
     others = [
@@ -382,7 +395,7 @@ def _uncertainty(
     p_value = search.smooth_p_value
     by_chance = float(search.simulated.errors[1:].mean())
     lower = min(lower, 0.0) if p_value >= (1 - level) / 2 else lower
-    return Uncertainty(smooth_calibration_error(tally), lower, upper, level, by_chance, p_value)
+    return Uncertainty(error, lower, upper, level, by_chance, p_value)
 
 
 def _simulated(

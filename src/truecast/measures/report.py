@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import cached_property
 from typing import Any, overload
@@ -260,14 +260,19 @@ def measure(
                 y_true, y_prob, labels=labels, sample_weight=sample_weight, normalize=normalize
             )
         )
-    tally = as_tally(y_true, y_prob, sample_weight)
+    return Report(**figures_besides(as_tally(y_true, y_prob, sample_weight), ()))
+
+
+def figures_besides(tally: Tally, known: Collection[str]) -> dict[str, Any]:
+    """Return the fields of a tally's report but those that are known."""
+    names = [name for name in _FIGURES if name not in known]
     if len(tally.p) < _TWO_THREADS:
-        return Report(**_figures(tally, _FIGURES))
+        return _figures(tally, names)
     figures, others = both(
-        lambda: _figures(tally, (name for name in _FIGURES if name not in _ASIDE)),
-        lambda: _figures(tally, _ASIDE),
+        lambda: _figures(tally, (name for name in names if name not in _ASIDE)),
+        lambda: _figures(tally, (name for name in names if name in _ASIDE)),
     )
-    return Report(**figures, **others)
+    return figures | others
 
 
 def some_figures(tally: Tally, names: Iterable[str]) -> dict[str, Any]:

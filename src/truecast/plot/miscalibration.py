@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from truecast.measures.finder import Stretch, Stretches, stretches, witness_base
 from truecast.measures.scores import brier_score
-from truecast.measures.smooth import smooth_calibration_witness
+from truecast.measures.smooth import SmoothWitness, smooth_calibration_witness
 from truecast.plot.spread import even_edges, frozen, in_bins
 from truecast.plot.style import (
     COLORS,
@@ -220,12 +220,13 @@ def miscalibration(
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     found = stretches(tally, resamples=resamples, random_state=random_state)
-    return miscalibration_of(tally, found, bins)
+    return miscalibration_of(tally, smooth_calibration_witness(tally), found, bins)
 
 
-def miscalibration_of(tally: Tally, found: Stretches, bins: int) -> Miscalibration:
+def miscalibration_of(
+    tally: Tally, witness: SmoothWitness, found: Stretches, bins: int
+) -> Miscalibration:
     """Return the picture of a tally, with what was found of it."""
-    witness = smooth_calibration_witness(tally)
     some = _thinned(tally.p)
     edges = even_edges(bins, tally)
     surplus = (tally.ones * (1 - tally.p) - tally.zeros * tally.p) / tally.total
@@ -258,5 +259,18 @@ def _thinned(p: NDArray[np.float64]) -> NDArray[np.int64]:
     """
     if len(p) <= _POINTS:
         return np.arange(len(p))
-    cells = ((p - p[0]) / (p[-1] - p[0]) * (_POINTS - 1)).astype(np.int64)
-    return np.flatnonzero(np.diff(cells, prepend=-1))
+
+    def cells(some: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the cells of some forecasts, which do not decrease."""
+        share = (p[some] - p[0]) / (p[-1] - p[0])
+        return np.asarray((share * (_POINTS - 1)).astype(np.int64))
+
+    # the first forecast in each cell or above it is one of those from `first` to `last`
+    wanted = np.arange(_POINTS)
+    first = np.zeros(_POINTS, np.int64)
+    last = np.full(_POINTS, len(p) - 1)
+    while (first < last).any():
+        middle = (first + last) // 2
+        above = cells(middle) >= wanted
+        first, last = np.where(above, first, middle + 1), np.where(above, middle, last)
+    return np.unique(first)

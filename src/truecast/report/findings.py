@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from truecast._threads import both
 from truecast.measures.binned import reliability_bins
 from truecast.measures.corp import Decomposition, reliability_curve
-from truecast.measures.finder import Stretch, Stretches, stretches
+from truecast.measures.finder import Stretch, Stretches, stretches_of
 from truecast.measures.pooling import pooled
-from truecast.measures.report import Report, measure
+from truecast.measures.report import Report, figures_besides
+from truecast.measures.smooth import SmoothWitness, smooth_calibration_witness
 from truecast.measures.uncertainty import Uncertainty, uncertainty
 from truecast.plot import GroupOverview, Miscalibration, ReliabilityDiagram
 from truecast.plot.miscalibration import miscalibration_of
@@ -145,8 +146,17 @@ def _find(
     course: TimeCourse | None,
     after: Finding | None,
 ) -> Finding:
-    figures = measure(tally)
-    found = stretches(tally, **options)
+    def pictures() -> tuple[SmoothWitness, Stretches, ReliabilityDiagram, Miscalibration]:
+        witness = smooth_calibration_witness(tally)
+        found = stretches_of(tally, error=witness.error, **options)
+        diagram = diagram_of(tally, edges, found=found, **options)
+        where = miscalibration_of(tally, witness, found, len(edges) - 1)
+        return witness, found, diagram, where
+
+    others, (witness, found, diagram, where) = both(
+        lambda: figures_besides(tally, ("smooth_calibration_error",)), pictures
+    )
+    figures = Report(**others, smooth_calibration_error=witness.error)
     gain_of = (
         "log"
         if min(tally.rate, 1 - tally.rate) < RARE and math.isfinite(figures.log.score)
@@ -157,11 +167,12 @@ def _find(
         label=names[1],
         figures=figures,
         found=found,
-        diagram=diagram_of(tally, edges, found=found, **options),
-        miscalibration=miscalibration_of(tally, found, len(edges) - 1),
+        diagram=diagram,
+        miscalibration=where,
         gap=_mean_gap(tally),
         gain=_gain(
             tally,
+            figures,
             gain_of,
             min(options["resamples"] or _MOST_RESAMPLES, _MOST_RESAMPLES),
             options["random_state"],
@@ -180,20 +191,22 @@ def _mean_gap(tally: Tally) -> float:
     return bins.error("l1", debias=not tally.weighted)
 
 
-def _gain(tally: Tally, score: str, resamples: int, random_state: int) -> float:
+def _gain(tally: Tally, figures: Report, score: str, resamples: int, random_state: int) -> float:
     """Return which share of a score is miscalibration, less what the curve would fit of chance."""
-    share = _share(tally, score)
+    share = _share(getattr(figures, score))
     if tally.weighted or not share:
         return share
     coarse = pooled(tally, _COARSE_CELLS)
     chance = uncertainty(
-        partial(_share, score=score), coarse, resamples=resamples, random_state=random_state
+        lambda some: _share(getattr(reliability_curve(some), score)),
+        coarse,
+        resamples=resamples,
+        random_state=random_state,
     ).if_calibrated
     return max(0.0, share - chance)
 
 
-def _share(tally: Tally, score: str) -> float:
-    parts: Decomposition = getattr(reliability_curve(tally), score)
+def _share(parts: Decomposition) -> float:
     return parts.miscalibration / (parts.score or 1.0)
 
 

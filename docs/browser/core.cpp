@@ -19,10 +19,10 @@
 #include "isotonic.hpp"
 #include "ladder.hpp"
 #include "laplace.hpp"
+#include "scores.hpp"
 #include "smooth.hpp"
 #include "sums.hpp"
 #include "tally.hpp"
-#include "scores.hpp"
 #include "totals.hpp"
 
 #define EXPORT(name) extern "C" __attribute__((export_name(name)))
@@ -357,12 +357,13 @@ EXPORT("said") const double* said() {
 EXPORT("measure") const double* measure() {
     const std::size_t n = file.p.size();
     std::vector<std::uint64_t> keys(n);
-    pack(file.p.data(), file.y.data(), n, 2.0, true, keys.data());
+    pack(file.p.data(), file.y.data(), n, keys.data());
     std::sort(keys.begin(), keys.end());
     Tally& of = file.tally;
     of.zeros.assign(n, 0);
     of.ones.assign(n, 0);
-    const std::size_t distinct = unpack(keys.data(), n, of.zeros.data(), of.ones.data());
+    const std::size_t distinct =
+        unpack(keys.data(), n, keys.data(), of.zeros.data(), of.ones.data());
     of.zeros.resize(distinct);
     of.ones.resize(distinct);
     of.p.resize(distinct);

@@ -62,10 +62,10 @@ double sum(const Counts& counts) {
 
 // A mean over `total` rounds; with `total` 1 the sum.
 double smooth_error(const Tally& of, double total) {
-    std::vector<double> c(of.size());
-    for (std::size_t i = 0; i < of.size(); ++i)
-        c[i] = residual(of.p[i], of.zeros[i], of.ones[i]) / total;
-    return SmoothError(of.p.data(), c.data(), of.size(), false).value();
+    const auto c = [&](std::size_t i) {
+        return residual(of.p[i], of.zeros[i], of.ones[i]) / total;
+    };
+    return SmoothError(of.p.data(), c, of.size(), false).value();
 }
 
 double brier_sum(const Tally& of) {

@@ -240,10 +240,10 @@ double smooth_error(Doubles p, AnyArray zeros, AnyArray ones, double total,
     require(witness.shape(0) == n || witness.shape(0) == 0,
             "the witness must have an entry for each forecast");
     return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        std::vector<double> c(n);
-        for (std::size_t i = 0; i < n; ++i)
-            c[i] = residual(p.data()[i], of_zero[i], of_one[i]) / total;
-        const SmoothError error(p.data(), c.data(), n, witness.shape(0) != 0);
+        const auto c = [&](std::size_t i) {
+            return residual(p.data()[i], of_zero[i], of_one[i]) / total;
+        };
+        const SmoothError error(p.data(), c, n, witness.shape(0) != 0);
         if (witness.shape(0) != 0) error.witness(witness.data());
         return error.value();
     });

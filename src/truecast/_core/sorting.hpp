@@ -1,11 +1,13 @@
-// Items sorted by their keys of 64 bits, by digits as long as it takes to tell most of them apart.
-// Equal items may change places.
+// Items sorted by their keys of 64 bits, equal ones as they come: by as many leading bits as it
+// takes to tell most of them apart.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
+#include <vector>
 
 namespace truecast {
 
@@ -105,6 +107,41 @@ void sort_within(Item* items, std::size_t n, std::uint64_t low, unsigned range, 
         for (end = start + 1; end < n && leading(end) == leading(start);) ++end;
         sort_items(items + start, end - start, spare);
     }
+}
+
+// A double and where it came from, in twelve bytes.
+class Placed {
+  public:
+    Placed() = default;
+    Placed(double value, std::size_t place) : place_(static_cast<std::uint32_t>(place)) {
+        std::uint64_t bits;
+        value += 0.0;  // -0.0 is 0.0
+        std::memcpy(&bits, &value, sizeof bits);
+        bits ^= bits >> 63 ? ~std::uint64_t{0} : top;  // now ordered like the values
+        low_ = static_cast<std::uint32_t>(bits);
+        high_ = static_cast<std::uint32_t>(bits >> 32);
+    }
+
+    std::uint64_t key() const { return std::uint64_t{high_} << 32 | low_; }
+    std::size_t place() const { return place_; }
+    double value() const {
+        const std::uint64_t bits = key() ^ (key() & top ? top : ~std::uint64_t{0});
+        double value;
+        std::memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+
+  private:
+    static constexpr std::uint64_t top = std::uint64_t{1} << 63;
+    std::uint32_t low_, high_, place_;
+};
+
+inline std::uint64_t key_of(const Placed& item) { return item.key(); }
+
+// Put values in increasing order.
+inline void sort_values(std::vector<Placed>& values) {
+    std::vector<Placed> spare(values.size());
+    sort_items(values.data(), values.size(), spare.data());
 }
 
 }  // namespace truecast

@@ -19,10 +19,10 @@
 #include "isotonic.hpp"
 #include "ladder.hpp"
 #include "laplace.hpp"
+#include "scores.hpp"
 #include "smooth.hpp"
 #include "sums.hpp"
 #include "tally.hpp"
-#include "scores.hpp"
 #include "totals.hpp"
 
 #define EXPORT(name) extern "C" __attribute__((export_name(name)))
@@ -62,10 +62,10 @@ double sum(const Counts& counts) {
 
 // A mean over `total` rounds; with `total` 1 the sum.
 double smooth_error(const Tally& of, double total) {
-    std::vector<double> c(of.size());
-    for (std::size_t i = 0; i < of.size(); ++i)
-        c[i] = residual(of.p[i], of.zeros[i], of.ones[i]) / total;
-    return SmoothError(of.p.data(), c.data(), of.size(), false).value();
+    const auto c = [&](std::size_t i) {
+        return residual(of.p[i], of.zeros[i], of.ones[i]) / total;
+    };
+    return SmoothError(of.p.data(), c, of.size(), false).value();
 }
 
 double brier_sum(const Tally& of) {
@@ -357,12 +357,13 @@ EXPORT("said") const double* said() {
 EXPORT("measure") const double* measure() {
     const std::size_t n = file.p.size();
     std::vector<std::uint64_t> keys(n);
-    pack(file.p.data(), file.y.data(), n, 2.0, true, keys.data());
+    pack(file.p.data(), file.y.data(), n, keys.data());
     std::sort(keys.begin(), keys.end());
     Tally& of = file.tally;
     of.zeros.assign(n, 0);
     of.ones.assign(n, 0);
-    const std::size_t distinct = unpack(keys.data(), n, of.zeros.data(), of.ones.data());
+    const std::size_t distinct =
+        unpack(keys.data(), n, keys.data(), of.zeros.data(), of.ones.data());
     of.zeros.resize(distinct);
     of.ones.resize(distinct);
     of.p.resize(distinct);

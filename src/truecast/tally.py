@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core, state
 from truecast._names import counted, rounds_or_weight
-from truecast._threads import both
+from truecast._threads import threads
 from truecast.errors import InputError, StateError
 
 __all__ = ["RunningTally", "Tally"]
 
 _FEW_ROUNDS = 1 << 10  # below this, a table of forecasts costs more than sorting
-_TWO_THREADS = 1 << 18  # rounds from which a second thread is worth starting
+_SHARE = 1 << 15  # rounds for which a thread is worth starting
 
 
 class Tally:
@@ -391,65 +391,36 @@ def _little(column: NDArray[Any]) -> NDArray[Any]:
 def _counted(
     y: NDArray[Any], p: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
-    if len(p) < _FEW_ROUNDS:
-        few = np.empty(len(p)), np.empty(len(p), np.int64), np.empty(len(p), np.int64)
-        distinct = _core.count_rounds(p, y, *few)
-        if distinct < 0:
-            _check.refuse_predictions(y, p)
-        return few[0][:distinct], few[1][:distinct], few[2][:distinct]
+    if len(p) >= _FEW_ROUNDS:
+        forecasts, counts = np.empty(_core.FEW), np.empty((2, _core.FEW), np.int64)
+        distinct = _core.count_few(p, y, forecasts, counts)
+        if distinct >= 0:
+            order = np.argsort(forecasts[:distinct])
+            return forecasts[order], counts[0][order], counts[1][order]
 
-    forecasts, counts = np.empty(_core.FEW), np.empty((2, _core.FEW), np.int64)
-    distinct = _core.count_few(p, y, forecasts, counts)
-    if distinct >= 0:
-        order = np.argsort(forecasts[:distinct])
-        return forecasts[order], counts[0][order], counts[1][order]
-
-    # Every round as one integer: the bits of p, which order like p, and y.
-    n = len(p)
-    columns: list[NDArray[Any]] = [
-        np.empty(n, np.uint64),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-    ]
-
-    def count(pivot: float, below: bool) -> tuple[int, int]:
-        size = _core.pack_rounds(p, y, pivot, below, columns[0])
-        if size < 0:
-            return 0, -1
-        start = 0 if below else n - size
-        keys, zeros, ones = (column[start : start + size] for column in columns)
-        keys.sort()
-        return start, _core.unpack_rounds(keys, zeros, ones)
-
-    _shrunk(_by_halves(p, y, count, columns), columns)
-    columns[0].setflags(write=False)
-    return columns[0].view(np.float64), columns[1], columns[2]
-
-
-def _by_halves(
-    p: NDArray[np.float64],
-    y: NDArray[Any],
-    count: Callable[[float, bool], tuple[int, int]],
-    columns: Sequence[NDArray[Any]],
-) -> int:
-    """Count the rounds on either side of a pivot; return the distinct forecasts.
-
-    Each side has a thread of its own if there are many rounds.
-
-    Those below it go to the front of the columns, the others anywhere behind them: `count` says
-    where, and how many.
-    """
-    if len(p) < _TWO_THREADS:
-        _, lower = count(2.0, True)
-        start = upper = 0
-    else:
-        pivot = float(np.sort(p[:: len(p) // 1023])[512])
-        (_, lower), (start, upper) = both(lambda: count(pivot, True), lambda: count(pivot, False))
-    if lower < 0:
+    memory = np.empty(3 * len(p))
+    distinct = _core.count_rounds(p, y, _shares(len(p)), memory)
+    if distinct < 0:
         _check.refuse_predictions(y, p)
-    for column in columns if upper and start != lower else ():  # close the gap
-        column[lower : lower + upper] = column[start : start + upper]
-    return lower + upper
+    return _columns(distinct, memory, np.int64)
+
+
+def _shares(rounds: int) -> int:
+    """Return how many threads are worth starting."""
+    return min(threads(), rounds // _SHARE) if rounds >= 2 * _SHARE else 1
+
+
+def _columns(
+    distinct: int, memory: NDArray[np.float64], kind: Any
+) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+    """Return the three columns at the beginning of the memory, which they share.
+
+    One piece of memory is faster than three: the system has less to clear.
+    """
+    _shrunk(3 * distinct, (memory,))
+    memory.setflags(write=False)
+    p, zeros, ones = memory.reshape(3, distinct)
+    return p, zeros.view(kind), ones.view(kind)
 
 
 def _shrunk(size: int, columns: Sequence[NDArray[Any]]) -> None:
@@ -469,13 +440,11 @@ def _weighted(
         order = np.argsort(few[0][:distinct])
         found = few[0][order], few[1][order], few[2][order]
     else:
-        columns = np.empty(len(p)), np.empty(len(p), kind), np.empty(len(p), kind)
-
-        def weigh(pivot: float, below: bool) -> tuple[int, int]:
-            return _core.weigh_rounds(p, y, weights, pivot, below, *columns)
-
-        _shrunk(_by_halves(p, y, weigh, columns), columns)
-        found = columns
+        memory = np.empty(3 * len(p))
+        distinct = _core.weigh_rounds(p, y, weights, _shares(len(p)), memory)
+        if distinct < 0:
+            _check.refuse_predictions(y, p)
+        found = _columns(distinct, memory, kind)
     if kind == np.int64 and (total := weights.sum(dtype=np.float64)) > _check.MOST_ROUNDS:
         raise InputError("sample_weight", f"must sum to at most {_check.MOST_ROUNDS}", total)
     return found

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import truecast as tc
 from rounds import FORECASTS, columns, rounds, tally_of
+from truecast import _core
 
 ANY = rounds(least=0, most=40)
 
@@ -114,6 +115,47 @@ def test_every_way_of_counting_agrees_with_numpy(n: int, kind: str) -> None:
         assert np.array_equal(tally.p, values)
         assert np.array_equal(tally.ones, np.bincount(index, y).astype(int))
         assert np.array_equal(tally.zeros, np.bincount(index, 1 - y).astype(int))
+
+
+def _clumped(kind: str, n: int) -> np.ndarray:
+    """Return forecasts that lie so close, or so far apart, that leading bits tell little."""
+    rng = np.random.default_rng(n)
+    u = rng.random(n)
+    return {
+        "uniform": u,
+        "near one": 1 - 2.0 ** (-60 * u),
+        "near nothing": 2.0 ** (-1070 * u) * (u > 0.1),
+        "neighbours": 0.3 + 2.0**-53 * rng.integers(0, 3 * n, n) * (u > 0.5) + 0.2 * (u > 0.9),
+        "clumps": np.round(u, 1) * 0.9 + 2.0**-40 * rng.random(n),
+        "one far off": np.where(np.arange(n) == n // 2, 5e-324, 0.9 + u / 1e9),
+        "two": np.where(u > 0.5, 0.7, np.nextafter(0.7, 1)),
+    }[kind]
+
+
+@pytest.mark.parametrize("n", [1, 24, 25, 200, 2047, 2048, 40_000])
+@pytest.mark.parametrize(
+    "kind",
+    ["uniform", "near one", "near nothing", "neighbours", "clumps", "one far off", "two"],
+)
+def test_threads_sort_rounds_alike_wherever_they_lie(n: int, kind: str) -> None:
+    p, rng = _clumped(kind, n), np.random.default_rng(n + 1)
+    y, weights = rng.integers(0, 2, n), rng.integers(0, 3, n)
+    values, index = np.unique(p, return_inverse=True)
+    ones, weighed = np.bincount(index, y), np.bincount(index, weights)
+    for threads in (1, 2, 7):
+        memory = np.empty(3 * n)
+        assert _core.count_rounds(p, y, threads, memory) == len(values)
+        found = memory[: 3 * len(values)].reshape(3, -1)
+        assert np.array_equal(found[0], values)
+        assert np.array_equal(found[2].view(np.int64), ones)
+        assert np.array_equal(found[1:].view(np.int64).sum(axis=0), np.bincount(index))
+        for kind_of in (np.int64, np.float64):  # forecasts without weight are left out
+            distinct = _core.weigh_rounds(p, y, weights.astype(kind_of), threads, memory)
+            found = memory[: 3 * distinct].reshape(3, -1)
+            assert np.array_equal(found[0], values[weighed > 0])
+            sums = found[1:].view(kind_of)
+            assert np.array_equal(sums.sum(axis=0), weighed[weighed > 0])
+            assert np.array_equal(sums[1], np.bincount(index, weights * y)[weighed > 0])
 
 
 EXTREME = st.one_of(

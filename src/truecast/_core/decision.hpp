@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "radix.hpp"
+#include "sorting.hpp"
 
 namespace truecast {
 
@@ -71,19 +71,40 @@ double u_calibration(const double* p, const Count* zeros, const Count* ones, std
     return 2.0 * envelope.at(0.5);
 }
 
+// The forecasts in the order of their rates, equal ones as they come. Most rates are 0 or 1 if most
+// forecasts came once: only the others are sorted.
+template <typename Rate>
+std::vector<std::uint32_t> order_of_rates(Rate rate, std::size_t n) {
+    std::vector<std::uint32_t> order;
+    order.reserve(n);
+    std::vector<Placed> between;
+    for (std::size_t i = 0; i < n; ++i) {
+        const double r = rate(i);
+        if (r == 0.0)
+            order.push_back(static_cast<std::uint32_t>(i));
+        else if (r != 1.0)
+            between.emplace_back(r, i);
+    }
+    sort_values(between);
+    for (const Placed& item : between) order.push_back(static_cast<std::uint32_t>(item.place()));
+    for (std::size_t i = 0; i < n; ++i)
+        if (rate(i) == 1.0) order.push_back(static_cast<std::uint32_t>(i));
+    return order;
+}
+
 // Swap regret: a threshold c between a forecast and its rate, ends included, costs weight |rate -
 // c|. The cost of all is a line between neighbouring places; forecasts enter and leave the sum as c
 // grows.
 template <typename Count>
 double decision_loss(const double* p, const Count* zeros, const Count* ones, std::size_t n) {
-    std::vector<double> rate(n);
-    for (std::size_t i = 0; i < n; ++i)
-        rate[i] = static_cast<double>(ones[i]) / static_cast<double>(zeros[i] + ones[i]);
-    const auto order = order_of(rate);
+    const auto rate = [&](std::size_t i) {
+        return static_cast<double>(ones[i]) / static_cast<double>(zeros[i] + ones[i]);
+    };
+    const std::vector<std::uint32_t> order = order_of_rates(rate, n);
     double constant = 0.0, slope = 0.0;
     const auto change = [&](std::size_t i,
                             double sign) {  // of the line ones - weight c, or its opposite
-        const double side = rate[i] >= p[i] ? sign : -sign;
+        const double side = rate(i) >= p[i] ? sign : -sign;
         constant += side * static_cast<double>(ones[i]);
         slope -= side * static_cast<double>(zeros[i] + ones[i]);
     };
@@ -93,17 +114,17 @@ double decision_loss(const double* p, const Count* zeros, const Count* ones, std
     // that have c between themselves and their rates
     std::size_t i = 0, k = 0;  // the next forecast, and the next rate
     while (i < n || k < n) {
-        const double c = k == n || (i < n && p[i] <= rate[order[k]]) ? p[i] : rate[order[k]];
+        const double c = k == n || (i < n && p[i] <= rate(order[k])) ? p[i] : rate(order[k]);
         std::size_t last = k;
-        while (last < n && rate[order[last]] == c) ++last;
+        while (last < n && rate(order[last]) == c) ++last;
         const bool forecast = i < n && p[i] == c;
-        if (forecast && rate[i] >= c) change(i, 1.0);
+        if (forecast && rate(i) >= c) change(i, 1.0);
         for (std::size_t r = k; r < last; ++r)
-            if (rate[order[r]] < p[order[r]]) change(order[r], 1.0);
+            if (rate(order[r]) < p[order[r]]) change(order[r], 1.0);
         envelope.add(c, std::max(constant + slope * c, 0.0));
         for (std::size_t r = k; r < last; ++r)
-            if (rate[order[r]] >= p[order[r]]) change(order[r], -1.0);
-        if (forecast && rate[i] < c) change(i, -1.0);
+            if (rate(order[r]) >= p[order[r]]) change(order[r], -1.0);
+        if (forecast && rate(i) < c) change(i, -1.0);
         i += forecast;
         k = last;
     }

@@ -493,15 +493,8 @@ def run_streams(
     threads: int,
 ) -> None: ...
 def sums_of_streams(ladder: Ladder, biases: NDArray[np.int64], out: NDArray[np.int64]) -> None: ...
-def pack_rounds(
-    p: NDArray[np.float64], y: NDArray[Any], pivot: float, below: bool, keys: NDArray[np.uint64]
-) -> int: ...
 def count_rounds(
-    p: NDArray[np.float64],
-    y: NDArray[Any],
-    forecasts: NDArray[np.float64],
-    zeros: NDArray[np.int64],
-    ones: NDArray[np.int64],
+    p: NDArray[np.float64], y: NDArray[Any], threads: int, memory: NDArray[np.float64]
 ) -> int: ...
 def unpack_rounds(
     keys: NDArray[np.uint64], zeros: NDArray[np.int64], ones: NDArray[np.int64]
@@ -510,12 +503,9 @@ def weigh_rounds(
     p: NDArray[np.float64],
     y: NDArray[Any],
     weights: NDArray[Any],
-    pivot: float,
-    below: bool,
-    forecasts: NDArray[np.float64],
-    zeros: NDArray[Any],
-    ones: NDArray[Any],
-) -> tuple[int, int]: ...
+    threads: int,
+    memory: NDArray[np.float64],
+) -> int: ...
 def weigh_few(
     p: NDArray[np.float64],
     y: NDArray[Any],

@@ -9,6 +9,7 @@
 #include "arc.hpp"
 #include "arrays.hpp"
 #include "bins.hpp"
+#include "counting.hpp"
 #include "decision.hpp"
 #include "isotonic.hpp"
 #include "laplace.hpp"
@@ -56,49 +57,37 @@ auto with_counts(const Doubles& p, const AnyArray& zeros, const AnyArray& ones, 
                     static_cast<const double*>(ones.data()));
 }
 
-std::ptrdiff_t pack_rounds(Doubles p, AnyArray y, double pivot, bool below,
-                           Array<std::uint64_t, 1> keys) {
-    require(y.shape(0) == p.shape(0) && keys.shape(0) == p.shape(0),
-            "arrays must be of one length");
-    return with_outcomes(y, [&](const auto* outcomes) {
-        nb::gil_scoped_release unlocked;
-        return pack(p.data(), outcomes, p.shape(0), pivot, below, keys.data());
-    });
-}
-
 std::size_t unpack_rounds(Array<std::uint64_t, 1> keys, Array<std::int64_t, 1> zeros,
                           Array<std::int64_t, 1> ones) {
     require(zeros.shape(0) == keys.shape(0) && ones.shape(0) == keys.shape(0),
             "arrays must be of one length");
     nb::gil_scoped_release unlocked;
-    return unpack(keys.data(), keys.shape(0), zeros.data(), ones.data());
+    return unpack(keys.data(), keys.shape(0), keys.data(), zeros.data(), ones.data());
 }
 
-std::ptrdiff_t count_rounds(Doubles p, AnyArray y, Array<double, 1> forecasts,
-                            Array<std::int64_t, 1> zeros, Array<std::int64_t, 1> ones) {
+// How many distinct forecasts there are; -1 if some round is invalid. Columns of that length are at
+// the beginning of the memory: forecasts, zeros, ones.
+std::ptrdiff_t count_rounds(Doubles p, AnyArray y, std::size_t threads, Array<double, 1> memory) {
     const std::size_t n = p.shape(0);
-    require(y.shape(0) == n, "arrays must be of one length");
-    require(forecasts.shape(0) == n && zeros.shape(0) == n && ones.shape(0) == n,
-            "there must be room for all rounds");
+    require(y.shape(0) == n && threads >= 1, "arrays must be of one length");
+    require(memory.shape(0) == 3 * n, "there must be room for all rounds");
     return with_outcomes(y, [&](const auto* outcomes) {
-        return count_sorted(p.data(), outcomes, n, forecasts.data(), zeros.data(), ones.data());
+        nb::gil_scoped_release unlocked;
+        return count(p.data(), outcomes, n, threads, memory.data());
     });
 }
 
-// Where the distinct forecasts on a side of the pivot begin in the columns, and how many there are.
 template <typename W>
-nb::tuple weigh_rounds(Doubles p, AnyArray y, Array<const W, 1> weights, double pivot, bool below,
-                       Array<double, 1> forecasts, Array<W, 1> zeros, Array<W, 1> ones) {
+std::ptrdiff_t weigh_rounds(Doubles p, AnyArray y, Array<const W, 1> weights, std::size_t threads,
+                            Array<double, 1> memory) {
     const std::size_t n = p.shape(0);
-    require(y.shape(0) == n && weights.shape(0) == n, "arrays must be of one length");
-    require(forecasts.shape(0) == n && zeros.shape(0) == n && ones.shape(0) == n,
-            "there must be room for all rounds");
-    const auto [start, size] = with_outcomes(y, [&](const auto* outcomes) {
+    require(y.shape(0) == n && weights.shape(0) == n && threads >= 1,
+            "arrays must be of one length");
+    require(memory.shape(0) == 3 * n, "there must be room for all rounds");
+    return with_outcomes(y, [&](const auto* outcomes) {
         nb::gil_scoped_release unlocked;
-        return weigh(p.data(), outcomes, weights.data(), n, pivot, below, forecasts.data(),
-                     zeros.data(), ones.data());
+        return weigh(p.data(), outcomes, weights.data(), n, threads, memory.data());
     });
-    return nb::make_tuple(start, size);
 }
 
 // How many distinct forecasts there are, if few; -1 if too many, -2 if some round is invalid.
@@ -125,8 +114,8 @@ std::ptrdiff_t weigh_few(Doubles p, AnyArray y, Array<const W, 1> weights,
 
 template <typename W>
 void bind_weighing(nb::module_& m) {
-    m.def("weigh_rounds", &weigh_rounds<W>, "p"_a, "y"_a, "weights"_a.noconvert(), "pivot"_a,
-          "below"_a, "forecasts"_a, "zeros"_a, "ones"_a);
+    m.def("weigh_rounds", &weigh_rounds<W>, "p"_a, "y"_a, "weights"_a.noconvert(), "threads"_a,
+          "memory"_a);
     m.def("weigh_few", &weigh_few<W>, "p"_a, "y"_a, "weights"_a.noconvert(), "forecasts"_a,
           "zeros"_a, "ones"_a);
 }
@@ -251,10 +240,10 @@ double smooth_error(Doubles p, AnyArray zeros, AnyArray ones, double total,
     require(witness.shape(0) == n || witness.shape(0) == 0,
             "the witness must have an entry for each forecast");
     return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        std::vector<double> c(n);
-        for (std::size_t i = 0; i < n; ++i)
-            c[i] = residual(p.data()[i], of_zero[i], of_one[i]) / total;
-        const SmoothError error(p.data(), c.data(), n, witness.shape(0) != 0);
+        const auto c = [&](std::size_t i) {
+            return residual(p.data()[i], of_zero[i], of_one[i]) / total;
+        };
+        const SmoothError error(p.data(), c, n, witness.shape(0) != 0);
         if (witness.shape(0) != 0) error.witness(witness.data());
         return error.value();
     });
@@ -390,8 +379,7 @@ std::size_t solve_prices(Doubles nodes, Array<const double, 2> masses, double to
 void bind_measures(nb::module_& m) {
     m.def("arc_energy", &energy_on_arc, "p"_a, "zeros"_a, "ones"_a);
     m.attr("FEW") = FewForecasts::most;
-    m.def("pack_rounds", &pack_rounds, "p"_a, "y"_a, "pivot"_a, "below"_a, "keys"_a);
-    m.def("count_rounds", &count_rounds, "p"_a, "y"_a, "forecasts"_a, "zeros"_a, "ones"_a);
+    m.def("count_rounds", &count_rounds, "p"_a, "y"_a, "threads"_a, "memory"_a);
     m.def("unpack_rounds", &unpack_rounds, "keys"_a, "zeros"_a, "ones"_a);
     bind_weighing<std::int64_t>(m);
     bind_weighing<double>(m);

@@ -6,10 +6,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "bins.hpp"
-#include "radix.hpp"
+#include "sorting.hpp"
 #include "totals.hpp"
 
 namespace truecast {
@@ -122,16 +123,23 @@ class Ranks {
 // they sum to 2. Every breakpoint enters once and leaves once: O(n log n) in all.
 class SmoothError {
   public:
-    // Residuals c at sorted places p. With `ends`, keeps the least and greatest breakpoint after
-    // each step.
-    SmoothError(const double* p, const double* c, std::size_t n, bool ends)
-        : p_(p), n_(n), sums_(n + 1, 0.0), least_(ends ? n : 0), greatest_(ends ? n : 0) {
+    // Residuals, of which c(i) is one, at sorted places p. With `ends`, for a witness, keeps their
+    // sums, and the least and greatest breakpoint after each step.
+    template <typename Residual>
+    SmoothError(const double* p, Residual c, std::size_t n, bool ends)
+        : p_(p),
+          n_(n),
+          sums_(ends ? n + 1 : 0, 0.0),
+          least_(ends ? n : 0),
+          greatest_(ends ? n : 0) {
+        std::vector<Placed> breakpoints(n);
         Total sum;
         for (std::size_t i = 0; i < n; ++i) {
-            sum.add(c[i]);
-            sums_[i + 1] = sum.value();
+            breakpoints[i] = Placed(-sum.value(), i);
+            sum.add(c(i));
+            if (ends) sums_[i + 1] = sum.value();
         }
-        solve();
+        solve(std::move(breakpoints), -sum.value());
     }
 
     double value() const { return value_; }
@@ -174,19 +182,15 @@ class SmoothError {
   private:
     static constexpr double unit = 0x1p-62;
 
-    void solve() {
+    // W at u, the place where all residuals are used up.
+    void solve(std::vector<Placed> breakpoints, double u) {
         if (n_ == 0) return;
         // breakpoints 0 ... n - 1, numbered in the order of x from here on
-        std::vector<double> x(n_);
-        for (std::size_t i = 0; i < n_; ++i) x[i] = -sums_[i];
+        sort_values(breakpoints);
+        const auto x = [&](std::size_t r) { return breakpoints[r].value(); };
         std::vector<std::uint32_t> rank(n_);
-        {
-            const auto order = order_of(x);
-            for (std::size_t r = 0; r < n_; ++r) {
-                rank[order[r]] = static_cast<std::uint32_t>(r);
-                x[r] = -sums_[order[r]];
-            }
-        }
+        for (std::size_t r = 0; r < n_; ++r)
+            rank[breakpoints[r].place()] = static_cast<std::uint32_t>(r);
         // Invariant: after step i, `mass` is what the breakpoints have, `present` those that have
         // any, and `constant` makes W the value function of the first i + 1 forecasts.
         Ranks present(n_);
@@ -202,12 +206,12 @@ class SmoothError {
             const std::size_t r = rank[i];
             if (gap > 0) present.insert(r);
             mass[r] = 2 * gap;
-            constant.add(times(gap, x[r]));
+            constant.add(times(gap, x(r)));
             // slopes below -1: mass leaves at the lower end, and the constant keeps W above
             for (std::uint64_t rest = gap; rest > 0;) {
                 const std::size_t end = present.least();
                 const std::uint64_t part = std::min(rest, mass[end]);
-                constant.add(-times(part, x[end]));
+                constant.add(-times(part, x(end)));
                 rest -= part;
                 if ((mass[end] -= part) == 0) present.erase_least();
             }
@@ -219,15 +223,13 @@ class SmoothError {
                 if ((mass[end] -= part) == 0) present.erase_greatest();
             }
             if (!least_.empty()) {
-                least_[i] = x[present.least()];
-                greatest_[i] = x[present.greatest()];
+                least_[i] = x(present.least());
+                greatest_[i] = x(present.greatest());
             }
         }
-        // W at the place where all residuals are used up
-        const double u = -sums_[n_];
         constant.add(-u);
-        for (std::size_t k = present.least(); x[k] < u; k = present.next(k)) {
-            constant.add(times(mass[k], u - x[k]));
+        for (std::size_t k = present.least(); x(k) < u; k = present.next(k)) {
+            constant.add(times(mass[k], u - x(k)));
             if (k == present.greatest()) break;
         }
         value_ = std::max(constant.value(), 0.0);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "sorting.hpp"
 #include "vectors.hpp"
 
 namespace truecast {
@@ -30,12 +31,12 @@ inline double forecast_of(std::uint64_t bits) {
 constexpr std::uint64_t bits_of_one = 0x3ff0000000000000;  // of the double 1.0
 
 // An outcome as 0 or 1; more than 1 if it is neither.
-inline std::uint64_t outcome_of(double y) {
+TRUECAST_INLINE std::uint64_t outcome_of(double y) {
     const std::uint64_t bits = bits_of(y), neither = (bits != 0) & (bits != bits_of_one);
     return (bits >> 52 & 1) | neither << 1;
 }
-inline std::uint64_t outcome_of(std::int64_t y) { return static_cast<std::uint64_t>(y); }
-inline std::uint64_t outcome_of(std::uint8_t y) { return y; }
+TRUECAST_INLINE std::uint64_t outcome_of(std::int64_t y) { return static_cast<std::uint64_t>(y); }
+TRUECAST_INLINE std::uint64_t outcome_of(std::uint8_t y) { return y; }
 
 // A round in integers: all comparisons are of bits, which negative forecasts, NaN and those above 1
 // exceed.
@@ -43,42 +44,35 @@ struct Round {
     std::uint64_t forecast, outcome;
 
     template <typename Y>
-    Round(double p, Y y) : forecast(bits_of(p)), outcome(outcome_of(y)) {}
-    bool invalid() const { return (forecast > bits_of_one) | (outcome > 1); }
+    TRUECAST_INLINE Round(double p, Y y) : forecast(bits_of(p)), outcome(outcome_of(y)) {}
+    TRUECAST_INLINE bool invalid() const { return (forecast > bits_of_one) | (outcome > 1); }
 };
 
-// Write the rounds with forecasts on one side of the pivot as keys: those below it from the front,
-// or the others from the back, so that two threads can do a side each. Returns how many; -1 if some
-// round, on either side, is invalid.
+// Write rounds as keys, which sort by forecast and then by outcome. False if some round is invalid.
 template <typename Y>
-std::ptrdiff_t pack(const double* p, const Y* y, std::size_t n, double pivot, bool below,
-                    std::uint64_t* keys) {
-    constexpr std::size_t room = 512;
-    std::uint64_t
-        held[room];  // keys that go over together: no write may touch what is the other thread's
-    std::size_t holding = 0, written = 0;
-    const auto flush = [&] {
-        written += holding;
-        std::memcpy(below ? keys + written - holding : keys + n - written, held,
-                    holding * sizeof *held);
-        holding = 0;
-    };
-    bool bad = false;
-    const std::uint64_t limit = bits_of(pivot);
+TRUECAST_INLINE bool pack_each(const double* p, const Y* y, std::size_t n, std::uint64_t* keys) {
+    std::uint64_t bad = 0;
     for (std::size_t i = 0; i < n; ++i) {
         const Round round(p[i], y[i]);
         bad |= round.invalid();
-        held[holding] = round.forecast << 1 | (round.outcome & 1);
-        holding += (round.forecast < limit) == below;
-        if (holding == room) flush();
+        keys[i] = round.forecast << 1 | (round.outcome & 1);
     }
-    flush();
-    return bad ? -1 : static_cast<std::ptrdiff_t>(written);
+    return bad == 0;
+}
+template <typename Y>
+TRUECAST_FOUR_AT_A_TIME bool pack_fours(const double* p, const Y* y, std::size_t n,
+                                        std::uint64_t* keys) {
+    return pack_each(p, y, n, keys);
+}
+template <typename Y>
+bool pack(const double* p, const Y* y, std::size_t n, std::uint64_t* keys) {
+    return TRUECAST_HAS_FOUR ? pack_fours(p, y, n, keys) : pack_each(p, y, n, keys);
 }
 
-// Sorted keys to distinct forecasts (in place) with their counts; returns how many.
-inline std::size_t unpack(std::uint64_t* keys, std::size_t n, std::int64_t* zeros,
-                          std::int64_t* ones) {
+// Sorted keys to distinct forecasts, as bits, with their counts; returns how many. The keys may be
+// where one of these columns is: what is written is not read any more.
+inline std::size_t unpack(const std::uint64_t* keys, std::size_t n, std::uint64_t* forecasts,
+                          std::int64_t* zeros, std::int64_t* ones) {
     if (n == 0) return 0;
     std::size_t distinct = 0;
     std::uint64_t present = keys[0] >> 1;
@@ -87,7 +81,7 @@ inline std::size_t unpack(std::uint64_t* keys, std::size_t n, std::int64_t* zero
     for (std::size_t i = 0; i < n; ++i) {
         const std::uint64_t key = keys[i];
         const bool next = key >> 1 != present;
-        keys[distinct] = present;
+        forecasts[distinct] = present;
         zeros[distinct] = static_cast<std::int64_t>(i) - start - of_one;
         ones[distinct] = of_one;
         distinct += next;
@@ -95,24 +89,21 @@ inline std::size_t unpack(std::uint64_t* keys, std::size_t n, std::int64_t* zero
         of_one = (next ? 0 : of_one) + static_cast<std::int64_t>(key & 1);
         present = key >> 1;
     }
-    keys[distinct] = present;
+    forecasts[distinct] = present;
     zeros[distinct] = static_cast<std::int64_t>(n) - start - of_one;
     ones[distinct] = of_one;
     return distinct + 1;
 }
 
-// The tally of few rounds, by sorting them here; returns the number of distinct forecasts, -1 if some
-// round is invalid.
-template <typename Y>
-std::ptrdiff_t count_sorted(const double* p, const Y* y, std::size_t n, double* forecasts,
-                            std::int64_t* zeros, std::int64_t* ones) {
-    if (n == 0) return 0;
-    std::vector<std::uint64_t> keys(n);
-    if (pack(p, y, n, 2.0, true, keys.data()) < 0) return -1;
-    std::sort(keys.begin(), keys.end());
-    const std::size_t distinct = unpack(keys.data(), n, zeros, ones);
-    for (std::size_t k = 0; k < distinct; ++k) forecasts[k] = forecast_of(keys[k]);
-    return static_cast<std::ptrdiff_t>(distinct);
+// Whether the first rounds have more distinct forecasts than rounds with few of them would have, as
+// a rule: a choice of speed alone.
+inline bool seem_many(const double* p, std::size_t n) {
+    constexpr std::size_t size = 1 << 10, likely = 940;  // of 2^12 forecasts, 906 at a time
+    if (n < size) return false;
+    std::uint64_t first[2 * size];
+    for (std::size_t i = 0; i < size; ++i) first[i] = bits_of(p[i]);
+    sort_items(first, size, first + size);
+    return std::unique(first, first + size) - first > static_cast<std::ptrdiff_t>(likely);
 }
 
 // Counts rounds with few distinct forecasts without sorting them all: an open table that gives up
@@ -138,6 +129,7 @@ struct FewForecasts {
     // 1 if all rounds are counted, 0 if there are too many forecasts, -1 if some round is invalid.
     template <typename Y>
     int count(const double* p, const Y* y, std::size_t n) {
+        if (seem_many(p, n)) return 0;
         for (std::size_t i = 0; i < n; ++i) {
             const Round round(p[i], y[i]);
             if (round.invalid()) return -1;

@@ -74,6 +74,7 @@ struct FewWeighed {
     // 1 if all rounds are summed, 0 if there are too many forecasts, -1 if some round is invalid.
     template <typename Y>
     int add(const double* p, const Y* y, const W* weights, std::size_t n) {
+        if (seem_many(p, n)) return 0;
         for (std::size_t i = 0; i < n; ++i) {
             const Round round(p[i], y[i]);
             if (round.invalid()) return -1;
@@ -101,79 +102,46 @@ struct Weighed {
     W weight;
 };
 
-// Sort by key: three passes by its leading bits, after which rounds of other keys are rarely in
-// between.
 template <typename W>
-void sort_by_key(std::vector<Weighed<W>>& items) {
-    constexpr std::size_t width = 11, lowest = 63 - 3 * width;
-    constexpr std::size_t buckets = std::size_t{1} << width;
-    const std::size_t n = items.size();
-    std::vector<Weighed<W>> sorted(n);
-    std::vector<std::size_t> counts(3 * buckets, 0);
-    const auto digit = [](const Weighed<W>& item, std::size_t d) {
-        return item.key >> (lowest + d * width) & (buckets - 1);
-    };
-    for (const Weighed<W>& item : items)
-        for (std::size_t d = 0; d < 3; ++d) ++counts[d * buckets + digit(item, d)];
-    for (std::size_t d = 0; d < 3; ++d) {
-        std::size_t *const count = &counts[d * buckets], before = 0;
-        if (n == 0 || count[digit(items[0], d)] == n) continue;
-        for (std::size_t b = 0; b < buckets; ++b) before += std::exchange(count[b], before);
-        for (const Weighed<W>& item : items) sorted[count[digit(item, d)]++] = item;
-        items.swap(sorted);
-    }
-    const auto by_key = [](const Weighed<W>& a, const Weighed<W>& b) { return a.key < b.key; };
-    for (std::size_t start = 0, end = 0; start < n;
-         start = end) {  // items before start are in their places
-        const std::uint64_t leading = items[start].key >> lowest;
-        bool ordered = true;
-        for (end = start + 1; end < n && items[end].key >> lowest == leading; ++end)
-            ordered &= items[end - 1].key <= items[end].key;
-        if (!ordered) std::sort(items.data() + start, items.data() + end, by_key);
-    }
+std::uint64_t key_of(const Weighed<W>& item) {
+    return item.key;
 }
 
-// Rounds with forecasts on one side of the pivot to distinct forecasts with their sums of weights,
-// written from the front, or so that with one entry a round they would reach the back: two threads
-// can do a side each. Returns where they begin and how many there are; {0, -1} if some round, on
-// either side, is invalid.
-template <typename W, typename Y>
-std::pair<std::size_t, std::ptrdiff_t> weigh(const double* p, const Y* y, const W* weights,
-                                             std::size_t n, double pivot, bool below,
-                                             double* forecasts, W* zeros, W* ones) {
-    std::vector<Weighed<W>> items;
-    items.reserve(n);
-    bool bad = false;
-    const std::uint64_t limit = bits_of(pivot);
-    for (std::size_t i = 0; i < n; ++i) {
-        const Round round(p[i], y[i]);
-        bad |= round.invalid();
-        if ((round.forecast < limit) == below && weights[i] != 0)
-            items.push_back({round.forecast << 1 | (round.outcome & 1), weights[i]});
-    }
-    if (bad) return {0, -1};
-    sort_by_key(items);
-    const std::size_t start = below ? 0 : n - items.size();
-    std::size_t distinct = start;
-    const auto sum_of = [&](std::size_t from, std::size_t to) -> W {
-        if (from == to) return 0;
-        if (to - from == 1) return items[from].weight;
-        Sum<W> sum;
-        for (std::size_t i = from; i < to; ++i) sum.add(items[i].weight);
-        return sum.rounded();
-    };
+template <typename W>
+W sum_of(const Weighed<W>* items, std::size_t n) {
+    if (n == 0) return 0;
+    if (n == 1) return items[0].weight;
+    Sum<W> sum;
+    for (std::size_t i = 0; i < n; ++i)
+        if (items[i].weight != 0) sum.add(items[i].weight);
+    return sum.rounded();
+}
+
+// Sorted items to distinct forecasts, as bits, with their sums of weights, without those that have
+// none; returns how many.
+template <typename W>
+std::size_t unpack(const Weighed<W>* items, std::size_t n, std::uint64_t* forecasts, W* zeros,
+                   W* ones) {
+    std::size_t distinct = 0;
     // invariant: items before i are in the tally
-    for (std::size_t i = 0; i < items.size(); ++distinct) {
+    for (std::size_t i = 0, end; i < n; i = end) {
         const std::uint64_t forecast = items[i].key >> 1;
-        std::size_t middle = i, end;
-        while (middle < items.size() && items[middle].key == forecast << 1) ++middle;
-        for (end = middle; end < items.size() && items[end].key >> 1 == forecast;) ++end;
-        forecasts[distinct] = forecast_of(forecast);
-        zeros[distinct] = sum_of(i, middle);
-        ones[distinct] = sum_of(middle, end);
-        i = end;
+        for (end = i + 1; end < n && items[end].key >> 1 == forecast;) ++end;
+        W sums[2] = {0, 0};
+        if (end == i + 1) {  // the rule, and then without a branch by the outcome
+            sums[items[i].key & 1] = items[i].weight;
+        } else {
+            std::size_t middle = i;
+            while (middle < end && (items[middle].key & 1) == 0) ++middle;
+            sums[0] = sum_of(items + i, middle - i);
+            sums[1] = sum_of(items + middle, end - middle);
+        }
+        forecasts[distinct] = forecast;
+        zeros[distinct] = sums[0];
+        ones[distinct] = sums[1];
+        distinct += (sums[0] != 0) | (sums[1] != 0);
     }
-    return {start, static_cast<std::ptrdiff_t>(distinct - start)};
+    return distinct;
 }
 
 }  // namespace truecast

@@ -1,0 +1,147 @@
+// Items sorted by their keys of 64 bits, equal ones as they come: by as many leading bits as it
+// takes to tell most of them apart.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace truecast {
+
+inline std::uint64_t key_of(std::uint64_t key) { return key; }
+
+// How many bits it takes to write a number.
+inline unsigned bits_in(std::uint64_t x) {
+    unsigned bits = 0;
+    for (unsigned step = 32; step > 0; step /= 2) {
+        if (x >> step == 0) continue;
+        x >>= step;
+        bits += step;
+    }
+    return bits + static_cast<unsigned>(x);
+}
+
+// Sort by insertion, which is fast for few items and for those that are nearly in order. False if
+// it takes more than `most` moves; they are not in order then.
+template <typename Item>
+bool insert_sorted(Item* items, std::size_t n, std::size_t most) {
+    std::size_t moves = 0;
+    // invariant: items before i are in order
+    for (std::size_t i = 1; i < n; ++i) {
+        if (key_of(items[i - 1]) <= key_of(items[i])) continue;
+        const Item item = items[i];
+        std::size_t at = i;
+        do {
+            items[at] = items[at - 1];
+            --at;
+        } while (at > 0 && key_of(items[at - 1]) > key_of(item));
+        items[at] = item;
+        moves += i - at;
+        if (moves > most) return false;
+    }
+    return true;
+}
+
+// Some bits of a key.
+struct Digit {
+    std::uint64_t low;  // of all keys
+    unsigned shift;
+    std::uint64_t mask;
+
+    std::size_t of(std::uint64_t key) const { return (key - low) >> shift & mask; }
+};
+
+// Copy items in the order of a digit, equal ones as they come; counts[d] is how many have it.
+template <typename Item>
+void scatter(const Item* items, std::size_t n, Digit digit, std::size_t* counts, Item* out) {
+    std::size_t before = 0;
+    for (std::size_t d = 0; d <= digit.mask; ++d) before += std::exchange(counts[d], before);
+    for (std::size_t i = 0; i < n; ++i) out[counts[digit.of(key_of(items[i]))]++] = items[i];
+}
+
+template <typename Item>
+void sort_within(Item* items, std::size_t n, std::uint64_t low, unsigned range, Item* spare);
+
+// Sort the items; `spare` has room for as many.
+template <typename Item>
+void sort_items(Item* items, std::size_t n, Item* spare) {
+    constexpr std::size_t few = 24;
+    if (n <= few) {
+        insert_sorted(items, n, few * few);
+        return;
+    }
+    std::uint64_t low = key_of(items[0]), high = low;
+    for (std::size_t i = 1; i < n; ++i) {
+        low = std::min(low, key_of(items[i]));
+        high = std::max(high, key_of(items[i]));
+    }
+    if (low != high) sort_within(items, n, low, bits_in(high - low), spare);
+}
+
+// The same for keys in [low, low + 2^range): by two digits, the lower one first, that make about as
+// many stretches as there are items. If most are in a few of them, those are sorted one by one, and
+// have a smaller range: it shrinks to a power of two or less of what it was.
+template <typename Item>
+void sort_within(Item* items, std::size_t n, std::uint64_t low, unsigned range, Item* spare) {
+    constexpr unsigned widest = 9;
+    const unsigned bits = std::min({range, bits_in(n) + 1, 2 * widest});
+    const unsigned width = (bits + 1) / 2, rest = range - bits;
+    const std::uint64_t mask = (std::uint64_t{1} << width) - 1;
+    const Digit lower{low, rest, mask}, upper{low, rest + width, mask};
+    std::size_t lowers[1 << widest], uppers[1 << widest];
+    std::fill_n(lowers, mask + 1, std::size_t{0});
+    std::fill_n(uppers, mask + 1, std::size_t{0});
+    for (std::size_t i = 0; i < n; ++i) {
+        ++lowers[lower.of(key_of(items[i]))];
+        ++uppers[upper.of(key_of(items[i]))];
+    }
+    scatter(items, n, lower, lowers, spare);
+    scatter(spare, n, upper, uppers, items);
+    if (rest == 0 || insert_sorted(items, n, 4 * n)) return;
+    const auto leading = [&](std::size_t i) { return (key_of(items[i]) - low) >> rest; };
+    // invariant: items before start are in order, and none after it is smaller
+    for (std::size_t start = 0, end; start < n; start = end) {
+        for (end = start + 1; end < n && leading(end) == leading(start);) ++end;
+        sort_items(items + start, end - start, spare);
+    }
+}
+
+// A double and where it came from, in twelve bytes.
+class Placed {
+  public:
+    Placed() = default;
+    Placed(double value, std::size_t place) : place_(static_cast<std::uint32_t>(place)) {
+        std::uint64_t bits;
+        value += 0.0;  // -0.0 is 0.0
+        std::memcpy(&bits, &value, sizeof bits);
+        bits ^= bits >> 63 ? ~std::uint64_t{0} : top;  // now ordered like the values
+        low_ = static_cast<std::uint32_t>(bits);
+        high_ = static_cast<std::uint32_t>(bits >> 32);
+    }
+
+    std::uint64_t key() const { return std::uint64_t{high_} << 32 | low_; }
+    std::size_t place() const { return place_; }
+    double value() const {
+        const std::uint64_t bits = key() ^ (key() & top ? top : ~std::uint64_t{0});
+        double value;
+        std::memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+
+  private:
+    static constexpr std::uint64_t top = std::uint64_t{1} << 63;
+    std::uint32_t low_, high_, place_;
+};
+
+inline std::uint64_t key_of(const Placed& item) { return item.key(); }
+
+// Put values in increasing order.
+inline void sort_values(std::vector<Placed>& values) {
+    std::vector<Placed> spare(values.size());
+    sort_items(values.data(), values.size(), spare.data());
+}
+
+}  // namespace truecast

@@ -86,10 +86,7 @@ def course(forecaster: object, rounds: int = 400) -> plot.CertificateCourse:
 
 def ladder(forecaster: object, rounds: int) -> plot.LadderState:
     y = np.random.default_rng(2).integers(0, 2, rounds)
-    if isinstance(forecaster, tc.OneStepAhead):
-        forecaster.forecast_many(y)
-    else:
-        forecaster.forecast_many(y)
+    forecaster.forecast_many(y)
     return plot.ladder_state(forecaster)
 
 

@@ -14,12 +14,9 @@ from typing import NamedTuple
 from truecast.reference.guard import (
     EVERYONE,
     PARTS,
-    UNIT,
     ArcGuard,
     Field,
     Number,
-    angle_of,
-    forecast_at,
     key_near,
     spacing,
 )
@@ -195,18 +192,5 @@ class ClassGuard(ArcGuard):
         before = self.potential()
         for k, share in enumerate(row.shares):
             for name in row.names:
-                self.enter((name, k), share, int(k == outcome))
+                self.enter((name, k), share.p, share.key, int(k == outcome))
         self.excess += max(self.potential() - before - row.w, 0.0)
-
-    def enter(self, name: tuple[Hashable, int], share: Share, y: int) -> None:
-        """Add a round to one field: whether its class happened."""
-        p, key = share.p, share.key
-        residual = y * UNIT - math.floor(p * UNIT + 0.5)
-        r = residual / UNIT
-        more = r * r * self.own(key) + 2 * r * self.phi(name, key)
-        into = self.fields.setdefault(name, Field())
-        into.residuals[key] = into.residuals.get(key, 0) + residual
-        into.energy += more
-        into.counted += self.round_up(more)
-        into.hidden += abs(y - p) * abs(angle_of(p) - angle_of(forecast_at(key)))
-        into.rounds += 1

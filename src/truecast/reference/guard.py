@@ -286,19 +286,22 @@ class ArcGuard:
     def settle(self, placed: Placed, y: int) -> None:
         """Add the residual to all its fields; growth beyond w is excess, made by late outcomes."""
         self.waiting.remove(placed)
-        p, key = placed.p, placed.key
-        residual = y - Fraction(p) if self.exact else (y * UNIT) - math.floor(p * UNIT + 0.5)
-        r = residual if isinstance(residual, Fraction) else residual / UNIT
         before = self.potential()
         for name in placed.fields:
-            more = r * r * self.own(key) + 2 * r * self.phi(name, key)
-            into = self.fields.setdefault(name, Field())
-            into.residuals[key] = into.residuals.get(key, 0) + residual
-            into.energy += more
-            into.counted += self.round_up(more)
-            into.hidden += abs(y - p) * abs(angle_of(p) - angle_of(forecast_at(key)))
-            into.rounds += 1
+            self.enter(name, placed.p, placed.key, y)
         self.excess += max(self.potential() - before - placed.w, self.number(0.0))
+
+    def enter(self, name: Hashable, p: float, key: int, y: int) -> None:
+        """Add a round to one field."""
+        residual = y - Fraction(p) if self.exact else (y * UNIT) - math.floor(p * UNIT + 0.5)
+        r = residual if isinstance(residual, Fraction) else residual / UNIT
+        more = r * r * self.own(key) + 2 * r * self.phi(name, key)
+        into = self.fields.setdefault(name, Field())
+        into.residuals[key] = into.residuals.get(key, 0) + residual
+        into.energy += more
+        into.counted += self.round_up(more)
+        into.hidden += abs(y - p) * abs(angle_of(p) - angle_of(forecast_at(key)))
+        into.rounds += 1
 
     # The certificate.
 

@@ -12,7 +12,6 @@ import logging
 import queue
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -98,10 +97,8 @@ class Writer:
         self.shelf = Shelf(store, most_open)
         self.health = Health()
         self._head = Head()
-        self._queue: queue.SimpleQueue[list[Asked] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
         self._fresh: list[Asked] = []  # of this turn of the loop
-        self._taken: deque[Asked] = deque()  # by the writer, to be done
-        self._handed = self._done = 0  # requests so far
         self._thread = threading.Thread(target=self._run, name="truecast-writer", daemon=True)
         self._dirty: dict[str, float] = {}  # streams that changed, and when to tell
         self._told: dict[str, float] = {}  # when there was news of a stream
@@ -129,8 +126,8 @@ class Writer:
         turns at the interpreter instead of taking it from each other.
         """
         fresh, self._fresh = self._fresh, []
-        self._handed += len(fresh)
-        self._queue.put(fresh)
+        for asked in fresh:
+            self._queue.put(asked)
 
     def stop(self) -> None:
         """Answer what was asked, save all streams, and end. Blocks."""
@@ -170,19 +167,14 @@ class Writer:
             if self.shelf.behind:
                 timeout = 0.0
             while rows < MOST_ROWS:
-                if not self._taken:
-                    block = not asked
-                    came = self._queue.get(block, timeout if block else None)
-                    if came is None:
-                        return asked, False
-                    self._taken.extend(came)
-                    continue
-                asked.append(self._taken.popleft())
-                rows += asked[-1].rows
+                one = self._queue.get(timeout=timeout) if not asked else self._queue.get_nowait()
+                if one is None:
+                    return asked, False
+                asked.append(one)
+                rows += one.rows
         except queue.Empty:
             pass
-        self._done += len(asked)
-        self.health.waiting = self._handed - self._done
+        self.health.waiting = self._queue.qsize()
         if time.monotonic() >= self._next_size and not self._broken:
             self._next_size = time.monotonic() + SIZE
             self.health.size = self.store.size()

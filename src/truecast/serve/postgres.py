@@ -14,6 +14,7 @@ from typing import Any
 
 import psycopg
 
+from truecast.serve.arrays import Blobs, Numbers, Texts, register
 from truecast.serve.events import ORIGIN, Entry, Head
 from truecast.serve.store import SCHEMA, Batch, Key, Known, LockedError, Snapshot, StreamRow
 
@@ -64,8 +65,9 @@ _LOOKUP = (
     " (SELECT * FROM truecast_ids WHERE stream = k.stream AND id = k.id OFFSET 0) i"
 )
 _SAVE_IDS = (
-    "INSERT INTO truecast_ids SELECT * FROM unnest(%b::bigint[], %b::text[], %b::bigint[],"
-    " %b::bytea[], %b::bytea[], %b::bigint[]) ON CONFLICT (stream, id) DO UPDATE"
+    "INSERT INTO truecast_ids SELECT stream, id, ticket, score, said, nullif(outcome, -1)"
+    " FROM unnest(%b::bigint[], %b::text[], %b::bigint[], %b::bytea[], %b::bytea[], %b::bigint[])"
+    " u (stream, id, ticket, score, said, outcome) ON CONFLICT (stream, id) DO UPDATE"
     " SET ticket = excluded.ticket, score = excluded.score, said = excluded.said,"
     " outcome = excluded.outcome"
 )
@@ -83,6 +85,9 @@ _SAVE = (
     "INSERT INTO truecast_snapshots VALUES (%b, %b, %b, %b) ON CONFLICT (stream)"
     " DO UPDATE SET seq = excluded.seq, state = excluded.state, info = excluded.info"
 )
+
+
+_ENTRY: tuple[Any, ...] = (*[Numbers] * 4, *[Blobs] * 3)  # its columns
 
 
 class PostgresStore:
@@ -147,6 +152,7 @@ class PostgresStore:
             connect_timeout=5,
             tcp_user_timeout=10_000,  # milliseconds: a network that swallows everything is an error
         )
+        register(self._db)
         self._db.execute("SET synchronous_commit = on")
         self._db.execute("SET plan_cache_mode = force_generic_plan")
         self._db.execute("SET jit = off")
@@ -228,8 +234,8 @@ class PostgresStore:
 
     def lookup(self, keys: Mapping[int, Sequence[str]]) -> dict[Key, Known]:
         """See `Store`."""
-        streams = [stream for stream, ids in keys.items() for _ in ids]
-        names = [name for ids in keys.values() for name in ids]
+        streams = Numbers([stream for stream, ids in keys.items() for _ in ids])
+        names = Texts([name for ids in keys.values() for name in ids])
         rows = self.db.execute(_LOOKUP, (streams, names), binary=True)
         return {(stream, name): Known(*known) for stream, name, *known in rows}
 
@@ -261,8 +267,7 @@ class PostgresStore:
             if batch.entries:
                 self._append(cursor, batch.entries)
             if batch.ids:
-                rows = zip(*((*key, *known) for key, known in batch.ids.items()), strict=True)
-                cursor.execute(_SAVE_IDS, [list(column) for column in rows])
+                cursor.execute(_SAVE_IDS, _rows_of(batch.ids))
             if batch.indexed:
                 cursor.execute("UPDATE truecast_meta SET indexed = %b", (batch.indexed,))
             for stream in batch.deleted:
@@ -280,8 +285,9 @@ class PostgresStore:
                 yield cursor
 
     def _append(self, db: Any, entries: list[Entry]) -> None:
-        columns = [list(column) for column in zip(*entries, strict=True)]
-        if db.execute(_INSERT_ENTRIES, [self.epoch, *columns]).rowcount == 0:
+        columns = zip(*entries, strict=True)
+        values = [kind(column) for kind, column in zip(_ENTRY, columns, strict=True)]
+        if db.execute(_INSERT_ENTRIES, [self.epoch, *values]).rowcount == 0:
             raise LockedError(_TAKEN)
 
     @staticmethod
@@ -358,3 +364,11 @@ class PostgresStore:
     def size(self) -> int:
         """See `Store`."""
         return int(self._one("SELECT pg_database_size(current_database())")[0])
+
+
+def _rows_of(ids: Mapping[Key, Known]) -> tuple[Any, ...]:
+    """Return the columns of the table of ids; -1 is no outcome."""
+    streams, names = zip(*ids, strict=True)
+    tickets, scores, said, outcomes = zip(*ids.values(), strict=True)
+    known = Numbers([-1 if outcome is None else outcome for outcome in outcomes])
+    return Numbers(streams), Texts(names), Numbers(tickets), Blobs(scores), Blobs(said), known

@@ -9,6 +9,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import IO
 from urllib.parse import quote
@@ -46,6 +47,10 @@ CREATE TABLE IF NOT EXISTS snapshots (
     stream INTEGER PRIMARY KEY, seq INTEGER NOT NULL, state BLOB NOT NULL, info BLOB NOT NULL
 ) STRICT;
 """
+_LOOKUP = """
+SELECT ids.id, ticket, score, said, outcome FROM json_each(?) k
+CROSS JOIN ids ON ids.stream = ? AND ids.id = k.value
+"""
 # One statement for many rows of a stream: it runs without the interpreter lock. Numbers come as
 # text of a fixed width, ?2: a ticket and an outcome, -1 for none.
 _SAVE_IDS = """
@@ -66,6 +71,7 @@ SELECT max(seq) FROM (
 """
 _COLUMNS = "seq, stream, at, kind, digest, chain, body"
 _WAIT = 0.2  # seconds between two looks at the lock
+_AT_ONCE = 50  # entries of a statement; SQLite keeps those of all lengths ready
 
 
 class SQLiteStore:
@@ -221,12 +227,7 @@ class SQLiteStore:
         """See `Store`."""
         found: dict[Key, Known] = {}
         for stream, ids in keys.items():
-            rows = self.db.execute(
-                "SELECT ids.id, ticket, score, said, outcome FROM json_each(?) k"
-                " CROSS JOIN ids ON ids.stream = ? AND ids.id = k.value",
-                (_json(ids), stream),
-            )
-            for name, *known in rows:
+            for name, *known in self.db.execute(_LOOKUP, (_json(ids), stream)).fetchall():
                 found[stream, name] = Known(*known)
         return found
 
@@ -249,7 +250,8 @@ class SQLiteStore:
             if batch.created:
                 db.executemany("INSERT INTO streams VALUES (?, ?, ?, ?)", batch.lasting())
                 db.execute("UPDATE meta SET numbers = ?", (batch.created[-1][0],))
-            db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", batch.entries)
+            for first in range(0, len(batch.entries), _AT_ONCE):
+                _append(db, batch.entries[first : first + _AT_ONCE])
             if batch.indexed:
                 _save_ids(db, batch.ids)
                 db.execute("UPDATE meta SET indexed = ?", (batch.indexed,))
@@ -319,6 +321,12 @@ class SQLiteStore:
         """See `Store`."""
         files = (Path(f"{self.path}{end}") for end in ("", "-wal"))
         return sum(os.stat(file).st_size for file in files if file.exists())
+
+
+def _append(db: sqlite3.Connection, entries: list[Entry]) -> None:
+    """Write entries in one statement: it lets go of the interpreter lock once, not for each."""
+    rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(entries))
+    db.execute(f"INSERT INTO entries VALUES {rows}", [*chain.from_iterable(entries)])  # noqa: S608
 
 
 def _save_ids(db: sqlite3.Connection, ids: Mapping[Key, Known]) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 import truecast as tc
 from truecast.errors import ConflictError, InputError, NotFoundError, TooLargeError
+from truecast.serve import writer
 from truecast.serve.options import StreamOptions
 from truecast.serve.rows import ForecastRow, OutcomeRow
 from truecast.serve.service import open_service
@@ -185,6 +186,66 @@ def test_what_is_shown_is_what_measures_say(url):
         known = y[max(0, t // 100 * 100 - 200) : t // 100 * 100]
         rolling[t] = known.mean() if len(known) else 0.5
     assert side.rolling.brier == pytest.approx(((y - rolling) ** 2).mean(), rel=1e-12)
+
+
+def test_news_of_many_streams_take_turns_and_all_come(tmp_path, monkeypatch):
+    monkeypatch.setattr(writer, "NEWS", (0.0, 2.0))  # one stream at a time
+    monkeypatch.setattr(writer, "THIN", 0.02)
+    names = {f"s{k}" for k in range(6)}
+
+    async def play():
+        async with open_service(f"sqlite:///{tmp_path}/a.db") as service:
+            told = {}
+
+            async def listen():
+                async for change in service.subscribe():
+                    told[change.name] = change.info.unresolved
+                    if told == dict.fromkeys(names, 1):
+                        return
+
+            listening = asyncio.create_task(listen())
+            for name in names:
+                await service.create(name)
+                await service.forecasts(name, [ForecastRow(0.5)])
+            await asyncio.wait_for(listening, 30)
+
+    run(play())
+
+
+@pytest.mark.parametrize(("most", "transactions"), [(1, 12), (5, 3), (20_000, 1)])
+def test_requests_of_one_moment_share_transactions_in_their_order(
+    most, transactions, tmp_path, monkeypatch
+):
+    async def play():
+        async with open_service(f"sqlite:///{tmp_path}/a.db") as service:
+            await service.create("x")
+            seen, commit = [], service._writer.store.commit
+            monkeypatch.setattr(
+                service._writer.store, "commit", lambda batch: (seen.append(batch), commit(batch))
+            )
+            monkeypatch.setattr(writer, "MOST_ROWS", most)
+            asked = [service.forecasts("x", [ForecastRow(0.5, f"{k}")]) for k in range(12)]
+            answers = await asyncio.gather(*asked)
+            return [len(batch.entries) for batch in seen], [row.id for (row,) in answers]
+
+    sizes, ids = run(play())
+    assert len(sizes) == transactions
+    assert sum(sizes) == 12
+    assert ids == [f"{k}" for k in range(12)]
+
+
+def test_what_was_asked_before_the_end_is_answered(tmp_path, monkeypatch):
+    monkeypatch.setattr(writer, "MOST_ROWS", 2)
+
+    async def play():
+        async with open_service(f"sqlite:///{tmp_path}/a.db") as service:
+            await service.create("x")
+            asked = [service.forecasts("x", [ForecastRow(0.5, f"{k}")]) for k in range(9)]
+            tasks = [asyncio.create_task(each) for each in asked]
+            await asyncio.sleep(0)
+        return [row.id for (row,) in await asyncio.gather(*tasks)]
+
+    assert run(play()) == [f"{k}" for k in range(9)]
 
 
 def test_news_are_thinned_and_errors_remembered(tmp_path):

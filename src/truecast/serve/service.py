@@ -237,9 +237,12 @@ class Service:
 
     def _count(self, name: str, kind: int, rows: int) -> None:
         minutes = self._rates.setdefault(name, OrderedDict())
-        minutes.setdefault(int(time.time() // 60), [0, 0])[kind] += rows
-        while len(minutes) > _MINUTES:
-            minutes.popitem(last=False)
+        minute = int(time.time() // 60)
+        if minute not in minutes:
+            minutes[minute] = [0, 0]
+            if len(minutes) > _MINUTES:
+                minutes.popitem(last=False)
+        minutes[minute][kind] += rows
 
 
 def _check_rows(rows: Any) -> None:

@@ -322,7 +322,7 @@ class Writer:
         news: list[tuple[str, StreamInfo | None]] = []
         longest, rest = NEWS
         for name in due:
-            if time.monotonic() - now > longest:
+            if news and time.monotonic() - now > longest:
                 break
             news.append((name, self.shelf.refresh(name) if name in self.shelf.listed else None))
             del self._dirty[name]

@@ -29,7 +29,7 @@ from truecast.serve.http.webhook import Webhook
 from truecast.serve.service import MOST_OPEN, Service, open_service
 from truecast.serve.store import LockedError
 
-__all__ = ["Keep", "Settings", "fast_loop", "run", "serve"]
+__all__ = ["Keep", "Settings", "fast_loop", "run", "serve", "spare_the_living"]
 
 PATIENCE = 10  # seconds for requests that are under way when the service stops
 STANDBY = 0.5  # seconds between two looks whether the database is free
@@ -148,14 +148,14 @@ def run(settings: Settings, started: Callable[[str], None] = lambda url: None) -
     sys.setswitchinterval(SWITCH)
 
     def ready(url: str) -> None:
-        _spare_the_living()
+        spare_the_living()
         started(url)
 
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
         return runner.run(serve(settings, started=ready))
 
 
-def _spare_the_living() -> None:
+def spare_the_living() -> None:
     """Let the garbage collector look no more at what is there now.
 
     That is mostly modules: about 100,000 objects, so 30 to 50 ms without an answer at each full

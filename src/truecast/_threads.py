@@ -19,6 +19,8 @@ __all__ = ["Aside", "ahead", "both", "each", "in_order", "threads"]
 
 _QUOTA = "/sys/fs/cgroup/cpu.max"  # of a container on Linux: "200000 100000" is two cores
 
+_MOST_AHEAD = 4  # threads that make the next items, for the memory's sake
+
 _here = threading.local()  # `alone` in a thread that must not start others
 
 First = TypeVar("First")
@@ -77,7 +79,7 @@ def in_order(work: Callable[[First], Second], items: Iterator[First]) -> Iterato
 
     The items themselves are made in this thread. What is raised comes after all that was before it.
     """
-    most = threads()
+    most = min(threads(), _MOST_AHEAD)
     if most == 1:
         yield from map(work, items)
         return

@@ -125,14 +125,18 @@ CONTENTS = {
 }
 
 
-@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
+CONTENTS_IN_BYTES = {name: text.encode() for name, text in CONTENTS.items()}
+CONTENTS_IN_BYTES["Latin-1"] = b"a,p,y\n" + b"x,0.25,1\n" * 20 + b"\xfc,0.5,0\n"
+
+
+@pytest.mark.parametrize("content", CONTENTS_IN_BYTES.values(), ids=CONTENTS_IN_BYTES)
 @pytest.mark.parametrize("percent", [False, True])
 def test_rounds_are_the_same_by_either_reader(
-    content: str, percent: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    content: bytes, percent: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("truecast.files.records._BLOCK", 64)
     path = tmp_path / "rows.csv"
-    path.write_bytes(content.encode())
+    path.write_bytes(content)
 
     def read() -> Iterator[Rounds]:
         with open_table(str(path)) as table:

@@ -117,7 +117,7 @@ class Delimited:
         self, line: int, block: bytes, at: list[int], plain: NDArray[np.int64], everything: bool
     ) -> Chunk | None:
         """Return a block whose cells in some columns are plain numbers; None if it is not so."""
-        if b'"' in block or _LONE_CR.search(block) or (everything and not _is_utf8(block)):
+        if b'"' in block or (b"\r" in block and _LONE_CR.search(block)) or not _is_utf8(block):
             return None
         numbers = np.empty((len(plain), block.count(b"\n") + 1))
         rows = _core.read_numbers(block, self.separator, len(self.columns), plain, numbers)

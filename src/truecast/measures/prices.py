@@ -18,6 +18,7 @@ from truecast.tally import Tally
 __all__ = ["PriceBounds", "best_prices", "bounds_by_prices", "lipschitz"]
 
 Array = NDArray[np.float64]
+Shares = tuple[Array, Array]  # of all rounds: zeros, and ones, at each forecast
 
 _CLOSE = 5e-8  # what best_prices asks for
 _ITERATIONS = 500
@@ -65,7 +66,8 @@ def bounds_by_prices(tally: Tally, rtol: float) -> PriceBounds:
         _first_nodes(tally, _FEW_NODES if rtol >= _WIDE else _MOST_NODES),
     )
     # what needs no solver
-    worth, cost = (0.0, nodes, np.zeros((2, 2))), _cost(*_rates(tally), tally)
+    shares = tally.zeros / tally.total, tally.ones / tally.total
+    worth, cost = (0.0, nodes, np.zeros((2, 2))), _cost(*_rates(tally), tally, shares)
     gap = math.inf
     stalled = 0
     for _ in range(_ROUNDS):
@@ -75,11 +77,11 @@ def bounds_by_prices(tally: Tally, rtol: float) -> PriceBounds:
         _core.spread_counts(tally.p, tally.zeros, tally.ones, nodes, masses)
         masses /= tally.total
         _core.solve_prices(nodes, masses, rtol / 4, _ITERATIONS, prices, atoms)
-        cost = min(cost, _cost(nodes, atoms, tally), key=lambda found: found[0])
+        cost = min(cost, _cost(nodes, atoms, tally, shares), key=lambda found: found[0])
         places, prices, more = _repaired(
             nodes, prices, tally.p, max(rtol / 8 * cost[0], 4 * _EPSILON)
         )
-        worth = max(worth, _worth(places, prices, tally), key=lambda found: found[0])
+        worth = max(worth, _worth(places, prices, tally.p, shares), key=lambda found: found[0])
         gap, previous = cost[0] - worth[0], gap
         stalled = stalled + 1 if gap > 0.7 * previous else 0
         if gap <= rtol * cost[0] or stalled == 2 or not len(more):
@@ -87,11 +89,10 @@ def bounds_by_prices(tally: Tally, rtol: float) -> PriceBounds:
     return PriceBounds(worth[0], cost[0], *worth[1:], *cost[1:])
 
 
-def _worth(nodes: Array, prices: Array, tally: Tally) -> tuple[float, Array, Array]:
+def _worth(nodes: Array, prices: Array, p: Array, shares: Shares) -> tuple[float, Array, Array]:
     """Return the lower bound, with what it is the worth of."""
     worth = sum(
-        _sum(counts / tally.total * np.interp(tally.p, nodes, side))
-        for counts, side in zip((tally.zeros, tally.ones), prices, strict=True)
+        _sum(share * np.interp(p, nodes, side)) for share, side in zip(shares, prices, strict=True)
     )
     return max(0.0, worth - _SLACK), nodes, prices
 
@@ -104,15 +105,16 @@ def _sum(values: Array) -> float:
     """
     sums = []
     while len(values := values[values != 0]) > _MANY:
-        _, exponent = math.frexp(float(np.abs(values).max()))
+        _, exponent = math.frexp(max(float(values.max()), -float(values.min())))
         scale = math.ldexp(1.0, exponent + len(values).bit_length() + 1)
-        leading = (values + scale) - scale
+        leading = values + scale
+        leading -= scale
         sums.append(float(leading.sum()))
-        values = values - leading
+        values -= leading  # a copy: the caller's are as they were
     return math.fsum([*sums, *values.tolist()])
 
 
-def _cost(nodes: Array, masses: Array, tally: Tally) -> tuple[float, Array, Array]:
+def _cost(nodes: Array, masses: Array, tally: Tally, shares: Shares) -> tuple[float, Array, Array]:
     """Return the upper bound, with values and masses per round that take all zeros and ones.
 
     Nodes from 0 to 1. Masses are scaled down until they need no more than there is; what is left
@@ -126,8 +128,9 @@ def _cost(nodes: Array, masses: Array, tally: Tally) -> tuple[float, Array, Arra
     masses[0] += max(0.0, (1 - tally.rate) - of_zero * shrink)
     masses[-1] += max(0.0, tally.rate - of_one * shrink)
     values, masses = nodes[masses > 0], masses[masses > 0]
-    cost = _core.transport_cost(tally.p, tally.zeros / tally.total, values, (1 - values) * masses)
-    cost += _core.transport_cost(tally.p, tally.ones / tally.total, values, values * masses)
+    zeros, ones = shares
+    cost = _core.transport_cost(tally.p, zeros, values, (1 - values) * masses)
+    cost += _core.transport_cost(tally.p, ones, values, values * masses)
     return cost + _SLACK, values, masses
 
 

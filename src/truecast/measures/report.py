@@ -260,19 +260,16 @@ def measure(
                 y_true, y_prob, labels=labels, sample_weight=sample_weight, normalize=normalize
             )
         )
-    return Report(**figures_besides(as_tally(y_true, y_prob, sample_weight), ()))
+    tally = as_tally(y_true, y_prob, sample_weight)
+    if len(tally.p) < _TWO_THREADS:
+        return Report(**_figures(tally, _FIGURES))
+    figures, others = both(lambda: figures_besides(tally, _ASIDE), lambda: _figures(tally, _ASIDE))
+    return Report(**figures, **others)
 
 
 def figures_besides(tally: Tally, known: Collection[str]) -> dict[str, Any]:
-    """Return the fields of a tally's report but those that are known."""
-    names = [name for name in _FIGURES if name not in known]
-    if len(tally.p) < _TWO_THREADS:
-        return _figures(tally, names)
-    figures, others = both(
-        lambda: _figures(tally, (name for name in names if name not in _ASIDE)),
-        lambda: _figures(tally, (name for name in names if name in _ASIDE)),
-    )
-    return figures | others
+    """Return the fields of a tally's report but those that are known, in this thread."""
+    return _figures(tally, (name for name in _FIGURES if name not in known))
 
 
 def some_figures(tally: Tally, names: Iterable[str]) -> dict[str, Any]:

@@ -229,11 +229,14 @@ def miscalibration_of(
     """Return the picture of a tally, with what was found of it."""
     some = _thinned(tally.p)
     edges = even_edges(bins, tally)
-    surplus = (tally.ones * (1 - tally.p) - tally.zeros * tally.p) / tally.total
+    surplus = tally.ones * (1 - tally.p)
+    surplus -= tally.zeros * tally.p
+    surplus /= tally.total
     turns = len({stretch.gap > 0 for stretch in found.off}) > 1
     base = witness_base(witness.f[some], np.add.reduceat(surplus, some)) if turns else 0.0
     bias = float(surplus.sum())
-    parts = surplus * (witness.f - base)
+    parts = witness.f - base
+    parts *= surplus
     return Miscalibration(
         error=witness.error,
         overall=base * bias,

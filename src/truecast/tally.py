@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -19,6 +19,7 @@ __all__ = ["RunningTally", "Tally"]
 
 _FEW_ROUNDS = 1 << 10  # below this, a table of forecasts costs more than sorting
 _SHARE = 1 << 15  # rounds for which a thread is worth starting
+_STRETCH = 1 << 15  # entries of columns
 
 
 class Tally:
@@ -371,6 +372,14 @@ def as_tally(y_true: Any, y_prob: Any = None, sample_weight: Any = None) -> Tall
     if not tally.total:
         raise InputError("y_true", "must have at least one round, of positive weight", tally)
     return tally
+
+
+def stretches(size: int) -> Iterator[slice]:
+    """Yield slices of columns of that size, one after the other.
+
+    What is computed stretch by stretch takes little memory, and stays in the cache.
+    """
+    return (slice(start, start + _STRETCH) for start in range(0, size, _STRETCH))
 
 
 _COLUMNS = {"p": "<f8", "zeros": "<i8", "ones": "<i8"}

@@ -573,11 +573,15 @@ def two_bin_sum(p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any])
 def logistic_sums(
     z: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any], a: float, b: float
 ) -> tuple[float, float, float, float, float, float]: ...
+def logistic_moments(
+    z: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any]
+) -> tuple[float, float]: ...
 def transport_cost(
     x: NDArray[np.float64],
-    from_: NDArray[np.float64],
+    from_: NDArray[Any],
     v: NDArray[np.float64],
     to: NDArray[np.float64],
+    total: float = 1.0,
 ) -> float: ...
 def solve_prices(
     nodes: NDArray[np.float64],

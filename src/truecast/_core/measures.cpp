@@ -328,11 +328,21 @@ nb::tuple logistic_sums(Doubles z, AnyArray zeros, AnyArray ones, double a, doub
     return nb::make_tuple(sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]);
 }
 
-double transport_cost(Doubles x, Doubles from, Doubles v, Doubles to) {
-    require(from.shape(0) == x.shape(0) && to.shape(0) == v.shape(0),
-            "arrays must be of one length");
-    nb::gil_scoped_release unlocked;
-    return transport(x.data(), from.data(), x.shape(0), v.data(), to.data(), v.shape(0));
+nb::tuple logistic_moments(Doubles z, AnyArray zeros, AnyArray ones) {
+    const auto found = with_counts(z, zeros, ones, [&](const auto* no, const auto* yes) {
+        return moments(z.data(), no, yes, z.shape(0));
+    });
+    return nb::make_tuple(found[0], found[1]);
+}
+
+// Of counts, or weights, each divided by the total.
+double transport_cost(Doubles x, AnyArray from, Doubles v, Doubles to, double total) {
+    require(to.shape(0) == v.shape(0), "arrays must be of one length");
+    return with_counts(x, from, from, [&](const auto* counts, const auto*) {
+        return transport(
+            x.data(), [&](std::size_t i) { return static_cast<double>(counts[i]) / total; },
+            x.shape(0), v.data(), to.data(), v.shape(0));
+    });
 }
 
 void spread_counts(Doubles p, AnyArray zeros, AnyArray ones, Doubles nodes, Array<double, 2> out) {
@@ -409,7 +419,8 @@ void bind_measures(nb::module_& m) {
     m.def("log_rounds", &sum_over_rounds<LogLoss>, "y"_a, "p"_a, "threads"_a);
     m.def("two_bin_sum", &two_bin_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("logistic_sums", &logistic_sums, "z"_a, "zeros"_a, "ones"_a, "a"_a, "b"_a);
-    m.def("transport_cost", &transport_cost, "x"_a, "from_"_a, "v"_a, "to"_a);
+    m.def("logistic_moments", &logistic_moments, "z"_a, "zeros"_a, "ones"_a);
+    m.def("transport_cost", &transport_cost, "x"_a, "from_"_a, "v"_a, "to"_a, "total"_a = 1.0);
     m.def("solve_prices", &solve_prices, "nodes"_a, "masses"_a, "tolerance"_a, "most"_a, "prices"_a,
           "atoms"_a);
     m.def("spread_counts", &spread_counts, "p"_a, "zeros"_a, "ones"_a, "nodes"_a, "out"_a);

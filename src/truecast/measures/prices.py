@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from truecast import _core
 from truecast.measures.corp import isotonic_blocks
-from truecast.tally import Tally
+from truecast.tally import Tally, stretches
 
 __all__ = ["PriceBounds", "best_prices", "bounds_by_prices", "lipschitz"]
 
@@ -29,7 +29,7 @@ _WIDE = 1e-3
 _PARTS = 64  # of a cell between two nodes, at most, in one round
 _APART = 2.0**-40  # nodes that are closer are one
 _EPSILON = 2.0**-52
-_MANY = 1 << 10  # values, of which sums are faster by their leading bits
+_MANY = 1 << 6  # values, of which sums are faster by their leading bits
 _SLACK = 2.0**-48  # more than both bounds can be off by rounding
 
 
@@ -89,15 +89,17 @@ def bounds_by_prices(tally: Tally, rtol: float) -> PriceBounds:
 
 def _worth(nodes: Array, prices: Array, tally: Tally) -> tuple[float, Array, Array]:
     """Return the lower bound, with what it is the worth of."""
-    worth = sum(
-        _sum(counts / tally.total * np.interp(tally.p, nodes, side))
-        for counts, side in zip((tally.zeros, tally.ones), prices, strict=True)
-    )
+    worth = 0.0
+    for counts, side in zip((tally.zeros, tally.ones), prices, strict=True):
+        parts: list[float] = []
+        for some in stretches(len(tally.p)):
+            parts += _parts(counts[some] / tally.total * np.interp(tally.p[some], nodes, side))
+        worth += math.fsum(parts)
     return max(0.0, worth - _SLACK), nodes, prices
 
 
-def _sum(values: Array) -> float:
-    """Return the sum, rounded once, as `math.fsum` does.
+def _parts(values: Array) -> list[float]:
+    """Return fewer numbers with the same sum, without rounding.
 
     Of many values, the leading bits are added first (Rump, Ogita and Oishi, 2008, ExtractVector):
     they are multiples of scale 2**-53, and any sum of them is at most scale / 2, so all are exact.
@@ -109,7 +111,7 @@ def _sum(values: Array) -> float:
         leading = (values + scale) - scale
         sums.append(float(leading.sum()))
         values = values - leading
-    return math.fsum([*sums, *values.tolist()])
+    return [*sums, *values.tolist()]
 
 
 def _cost(nodes: Array, masses: Array, tally: Tally) -> tuple[float, Array, Array]:
@@ -126,20 +128,22 @@ def _cost(nodes: Array, masses: Array, tally: Tally) -> tuple[float, Array, Arra
     masses[0] += max(0.0, (1 - tally.rate) - of_zero * shrink)
     masses[-1] += max(0.0, tally.rate - of_one * shrink)
     values, masses = nodes[masses > 0], masses[masses > 0]
-    cost = _core.transport_cost(tally.p, tally.zeros / tally.total, values, (1 - values) * masses)
-    cost += _core.transport_cost(tally.p, tally.ones / tally.total, values, values * masses)
+    to = (1 - values) * masses, values * masses
+    cost = _core.transport_cost(tally.p, tally.zeros, values, to[0], tally.total)
+    cost += _core.transport_cost(tally.p, tally.ones, values, to[1], tally.total)
     return cost + _SLACK, values, masses
 
 
 def _rates(tally: Tally) -> tuple[Array, Array]:
     """Return what moving every forecast to its own rate leads to."""
-    weights = tally.weights
     both = (tally.zeros > 0) & (tally.ones > 0)  # only these have another rate than 0 or 1
-    rates = np.concatenate(([0.0, 1.0], tally.ones[both] / weights[both]))
-    nodes, of_rates = np.unique(rates, return_inverse=True)
-    where = np.where(tally.ones > 0, len(nodes) - 1, 0)
-    where[both] = of_rates[2:]
-    masses: Array = np.bincount(where, weights / tally.total, minlength=len(nodes)).astype(float)
+    zeros, ones = tally.zeros[both], tally.ones[both]
+    nodes = np.unique(np.concatenate(([0.0, 1.0], ones / (zeros + ones))))
+    masses = np.zeros(len(nodes))
+    for some in stretches(len(tally.p)):
+        weights = tally.zeros[some] + tally.ones[some]
+        where = np.searchsorted(nodes, tally.ones[some] / weights)
+        np.add.at(masses, where, weights / tally.total)
     return nodes, masses
 
 

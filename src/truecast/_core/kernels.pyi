@@ -539,6 +539,9 @@ def isotonic(
     block_zeros: NDArray[Any],
     block_ones: NDArray[Any],
 ) -> int: ...
+def scores_of_blocks(
+    rates: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any]
+) -> tuple[float, float, float, float]: ...
 def smooth_error(
     p: NDArray[np.float64],
     zeros: NDArray[Any],

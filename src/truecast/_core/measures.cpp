@@ -233,6 +233,13 @@ std::size_t isotonic_blocks(Array<const Count, 1> zeros, Array<const Count, 1> o
                     block_ones.data());
 }
 
+nb::tuple scores_of_blocks(Doubles rates, AnyArray zeros, AnyArray ones) {
+    const ScoresOfRates found = with_counts(
+        rates, zeros, ones,
+        [&](const auto* no, const auto* yes) { return scores_of_rates(no, yes, rates.shape(0)); });
+    return nb::make_tuple(found.brier, found.log, found.brier_of_all, found.log_of_all);
+}
+
 double smooth_error(Doubles p, AnyArray zeros, AnyArray ones, double total,
                     Array<double, 1> witness) {
     const std::size_t n = p.shape(0);
@@ -408,6 +415,7 @@ void bind_measures(nb::module_& m) {
           "starts"_a, "block_zeros"_a, "block_ones"_a);
     m.def("isotonic", &isotonic_blocks<double>, "zeros"_a.noconvert(), "ones"_a.noconvert(),
           "starts"_a, "block_zeros"_a, "block_ones"_a);
+    m.def("scores_of_blocks", &scores_of_blocks, "rates"_a, "zeros"_a, "ones"_a);
     m.def("smooth_error", &smooth_error, "p"_a, "zeros"_a, "ones"_a, "total"_a, "witness"_a);
     m.def("laplace_sum", &laplace_sum, "p"_a, "zeros"_a, "ones"_a, "scale"_a);
     m.def("u_calibration_sum", &u_calibration_sum, "p"_a, "zeros"_a, "ones"_a);

@@ -408,14 +408,14 @@ def _counted(
             return forecasts[order], counts[0][order], counts[1][order]
 
     memory = np.empty(3 * len(p))
-    distinct = _core.count_rounds(p, y, _shares(len(p)), memory)
+    distinct = _core.count_rounds(p, y, shares(len(p)), memory)
     if distinct < 0:
         _check.refuse_predictions(y, p)
     return _columns(distinct, memory, np.int64)
 
 
-def _shares(rounds: int) -> int:
-    """Return how many threads are worth starting."""
+def shares(rounds: int) -> int:
+    """Return how many threads are worth starting for this many rounds or forecasts."""
     return min(threads(), rounds // _SHARE) if rounds >= 2 * _SHARE else 1
 
 
@@ -450,7 +450,7 @@ def _weighted(
         found = few[0][order], few[1][order], few[2][order]
     else:
         memory = np.empty(3 * len(p))
-        distinct = _core.weigh_rounds(p, y, weights, _shares(len(p)), memory)
+        distinct = _core.weigh_rounds(p, y, weights, shares(len(p)), memory)
         if distinct < 0:
             _check.refuse_predictions(y, p)
         found = _columns(distinct, memory, kind)

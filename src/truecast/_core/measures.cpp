@@ -258,21 +258,21 @@ double smooth_error(Doubles p, AnyArray zeros, AnyArray ones, double total,
 
 // The energy, the energy of the residuals' magnitudes, and the mean of the energy if the forecasts
 // are right.
-nb::tuple energy_on_arc(Doubles p, AnyArray zeros, AnyArray ones) {
+nb::tuple energy_on_arc(Doubles p, AnyArray zeros, AnyArray ones, bool threads) {
     const ArcEnergy found =
         with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
             return arc_energy(
                 p.data(),
                 TallyResiduals<std::remove_cv_t<std::remove_pointer_t<decltype(of_zero)>>>{of_zero,
                                                                                            of_one},
-                p.shape(0));
+                p.shape(0), 0, threads);
         });
     return nb::make_tuple(found.energy, found.gross, found.expected);
 }
 
-double laplace_sum(Doubles p, AnyArray zeros, AnyArray ones, double scale) {
+double laplace_sum(Doubles p, AnyArray zeros, AnyArray ones, double scale, bool threads) {
     return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        return laplace(p.data(), of_zero, of_one, p.shape(0), scale);
+        return laplace(p.data(), of_zero, of_one, p.shape(0), scale, threads);
     });
 }
 
@@ -394,7 +394,7 @@ std::size_t solve_prices(Doubles nodes, Array<const double, 2> masses, double to
 }  // namespace
 
 void bind_measures(nb::module_& m) {
-    m.def("arc_energy", &energy_on_arc, "p"_a, "zeros"_a, "ones"_a);
+    m.def("arc_energy", &energy_on_arc, "p"_a, "zeros"_a, "ones"_a, "threads"_a = true);
     m.attr("FEW") = FewForecasts::most;
     m.def("count_rounds", &count_rounds, "p"_a, "y"_a, "threads"_a, "memory"_a);
     m.def("unpack_rounds", &unpack_rounds, "keys"_a, "zeros"_a, "ones"_a);
@@ -417,7 +417,7 @@ void bind_measures(nb::module_& m) {
           "starts"_a, "block_zeros"_a, "block_ones"_a);
     m.def("scores_of_blocks", &scores_of_blocks, "rates"_a, "zeros"_a, "ones"_a);
     m.def("smooth_error", &smooth_error, "p"_a, "zeros"_a, "ones"_a, "total"_a, "witness"_a);
-    m.def("laplace_sum", &laplace_sum, "p"_a, "zeros"_a, "ones"_a, "scale"_a);
+    m.def("laplace_sum", &laplace_sum, "p"_a, "zeros"_a, "ones"_a, "scale"_a, "threads"_a);
     m.def("u_calibration_sum", &u_calibration_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("decision_sum", &decision_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("residual_sum", &residual_sum, "p"_a, "zeros"_a, "ones"_a);

@@ -134,7 +134,9 @@ def weighted(sizes: list[int]) -> None:
 
 
 def to_sorting(sizes: list[int]) -> None:
-    print("\n## The tally, and the Laplace kernel from arrays, to `np.sort` of the same forecasts\n")
+    print(
+        "\n## The tally, and the Laplace kernel from arrays, to `np.sort` of the same forecasts\n"
+    )
     print(
         "Which instructions `np.sort` uses depends on the processor: on some, AVX-512 is slower than "
         "AVX2. `NPY_DISABLE_CPU_FEATURES=X86_V4` makes it use the latter.\n"
@@ -169,7 +171,9 @@ def memory(n: int) -> None:
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     tc.measure(y, p)
     added = (kilobytes("VmHWM") - before) * 1024 / n
-    print(f"\n`measure()` of {n:,} distinct forecasts takes **{added:.0f}** bytes each.", flush=True)
+    print(
+        f"\n`measure()` of {n:,} distinct forecasts takes **{added:.0f}** bytes each.", flush=True
+    )
 
 
 def slow_peers() -> None:

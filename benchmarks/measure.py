@@ -12,6 +12,7 @@ import argparse
 import warnings
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import calibration
 import numpy as np
@@ -130,6 +131,49 @@ def weighted(sizes: list[int]) -> None:
             f"| {n:,} | {kind} | {plain:.4f} | {ratios} | {ours:.4f} | **{ours / theirs:.2f}** |",
             flush=True,
         )
+
+
+def to_sorting(sizes: list[int]) -> None:
+    print(
+        "\n## The tally, and the Laplace kernel from arrays, to `np.sort` of the same forecasts\n"
+    )
+    print(
+        "Which instructions `np.sort` uses depends on the processor: on some, AVX-512 is slower than "
+        "AVX2. `NPY_DISABLE_CPU_FEATURES=X86_V4` makes it use the latter.\n"
+    )
+    print("| rounds | np.sort | tally | real weights | integers | Laplace |\n" + "|---" * 6 + "|")
+    for n in sizes:
+        rng, (y, p) = np.random.default_rng(n), uniform(n)
+        tally = partial(tc.Tally.from_predictions, y, p)
+        work = [
+            tally,
+            partial(tally, sample_weight=rng.random(n) + 0.1),
+            partial(tally, sample_weight=rng.integers(1, 5, n)),
+            partial(tc.laplace_calibration_error, y, p),
+        ]
+        sort = seconds(partial(np.sort, p), 15)
+        ratios = " | ".join(f"**{seconds(each, 15) / sort:.2f}**" for each in work)
+        print(f"| {n:,} | {sort:.4f} | {ratios} |", flush=True)
+
+
+def memory(n: int) -> None:
+    """What `measure` adds to the memory of the process, by Linux's own count of its peak."""
+    y, p = uniform(n)
+    tc.measure(y[:5000], p[:5000])
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return
+
+    def kilobytes(name: str) -> int:
+        return next(int(line.split()[1]) for line in status.open() if line.startswith(name))
+
+    before = kilobytes("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    tc.measure(y, p)
+    added = (kilobytes("VmHWM") - before) * 1024 / n
+    print(
+        f"\n`measure()` of {n:,} distinct forecasts takes **{added:.0f}** bytes each.", flush=True
+    )
 
 
 def slow_peers() -> None:
@@ -265,6 +309,8 @@ def main() -> None:
     against_peers(10**7 // scale, uniform)
     against_peers(10**7 // scale, tied)
     weighted([10**k for k in ((5, 6, 7) if scale == 1 else (5, 6))])
+    to_sorting([10**k for k in ((5, 6, 7) if scale == 1 else (5, 6))])
+    memory(10**7)
     slow_peers()
     worst_cases(10**7 // scale)
     growth([10**k for k in (4, 5, 6, 7)] if scale == 1 else [10**4, 10**5, 10**6])

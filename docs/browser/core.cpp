@@ -392,7 +392,7 @@ EXPORT("measure") const double* measure() {
                 brier_sum(of) / total, score_sum<LogLoss>(p, zeros, ones, distinct) / total,
                 best.brier / total, best.log / total, smooth_error(of, total),
                 proved(of, total).lower_distance / total,
-                std::sqrt(std::max(0.0, laplace(p, zeros, ones, distinct, 1.0))) / total,
+                std::sqrt(std::max(0.0, laplace(p, zeros, ones, distinct, 1.0, false))) / total,
                 absolute_residuals(p, zeros, ones, distinct) / total, error, largest,
                 decision_loss(p, zeros, ones, distinct) / total,
                 u_calibration(p, zeros, ones, distinct) / total});

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 from truecast import _core
-from truecast.tally import Tally
+from truecast.tally import Tally, shares
 
 __all__ = ["LOWER_DISTANCE", "SMOOTH_ERROR", "ArcEnergy", "energy_of", "root_of"]
 
@@ -74,7 +74,7 @@ def energy_of(tally: Tally, *, total: bool = True) -> ArcEnergy:
     zeros, ones = (
         (tally.zeros, tally.ones) if unit == 1 else (tally.zeros / unit, tally.ones / unit)
     )
-    energy, gross, expected = _core.arc_energy(tally.p, zeros, ones)
+    energy, gross, expected = _core.arc_energy(tally.p, zeros, ones, shares(len(tally.p)) > 1)
     root = root_of(energy, gross) * unit
     energy = max(energy, 0.0) * unit * unit
     hidden = _ABSOLUTE * tally.total

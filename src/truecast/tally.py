@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -19,6 +19,7 @@ __all__ = ["RunningTally", "Tally"]
 
 _FEW_ROUNDS = 1 << 10  # below this, a table of forecasts costs more than sorting
 _SHARE = 1 << 15  # rounds for which a thread is worth starting
+_STRETCH = 1 << 15  # entries of columns
 
 
 class Tally:
@@ -373,6 +374,14 @@ def as_tally(y_true: Any, y_prob: Any = None, sample_weight: Any = None) -> Tall
     return tally
 
 
+def stretches(size: int) -> Iterator[slice]:
+    """Yield slices of columns of that size, one after the other.
+
+    What is computed stretch by stretch takes little memory, and stays in the cache.
+    """
+    return (slice(start, start + _STRETCH) for start in range(0, size, _STRETCH))
+
+
 _COLUMNS = {"p": "<f8", "zeros": "<i8", "ones": "<i8"}
 
 
@@ -399,14 +408,14 @@ def _counted(
             return forecasts[order], counts[0][order], counts[1][order]
 
     memory = np.empty(3 * len(p))
-    distinct = _core.count_rounds(p, y, _shares(len(p)), memory)
+    distinct = _core.count_rounds(p, y, shares(len(p)), memory)
     if distinct < 0:
         _check.refuse_predictions(y, p)
     return _columns(distinct, memory, np.int64)
 
 
-def _shares(rounds: int) -> int:
-    """Return how many threads are worth starting."""
+def shares(rounds: int) -> int:
+    """Return how many threads are worth starting for this many rounds or forecasts."""
     return min(threads(), rounds // _SHARE) if rounds >= 2 * _SHARE else 1
 
 
@@ -441,7 +450,7 @@ def _weighted(
         found = few[0][order], few[1][order], few[2][order]
     else:
         memory = np.empty(3 * len(p))
-        distinct = _core.weigh_rounds(p, y, weights, _shares(len(p)), memory)
+        distinct = _core.weigh_rounds(p, y, weights, shares(len(p)), memory)
         if distinct < 0:
             _check.refuse_predictions(y, p)
         found = _columns(distinct, memory, kind)

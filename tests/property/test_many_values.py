@@ -29,13 +29,13 @@ def test_a_sum_is_rounded_once(seed: int, size: int, digits: int, turned: bool) 
     values[rng.random(size) < 0.3] = 0.0
     if turned:  # all but the least bits cancel
         values = np.concatenate([values, -np.nextafter(values, 1)])
-    assert prices._sum(values) == math.fsum(values)
+    assert math.fsum(prices._parts(values)) == math.fsum(values)
 
 
 @pytest.mark.parametrize("tiny", [5e-324, 2.0**-1030])
 def test_a_sum_of_the_least_numbers_is_exact(tiny: float) -> None:
     values = np.array([1.0, -1.0] * 800 + [tiny] * 2001)
-    assert Fraction(prices._sum(values)) == 2001 * Fraction(tiny)
+    assert Fraction(math.fsum(prices._parts(values))) == 2001 * Fraction(tiny)
 
 
 @given(

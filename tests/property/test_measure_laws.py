@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 import truecast as tc
 from rounds import DYADIC, FORECASTS, columns, exact, rounds, tally_of
+from truecast import _core
 from truecast.reference import measures as plain
 
 ROWS = rounds()
@@ -259,3 +261,20 @@ def test_smooth_ece_is_the_integral_and_its_own_bandwidth(rows: list, sigma: flo
     value = tc.smooth_ece(y, p)
     if value > 0.005:
         assert direct_smooth_ece(y, p, value) == pytest.approx(value, rel=1e-4)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**9), st.integers(1, 10**9)), min_size=1, max_size=20))
+def test_scores_of_blocks_are_their_definitions(counts: list[tuple[int, int]]) -> None:
+    """The Brier score in fractions; the log score to many digits."""
+    zeros, ones = np.array(counts).T.copy()
+    whole = [(int(zeros.sum()), int(ones.sum()))]
+    found = _core.scores_of_blocks(ones / (zeros + ones), zeros, ones)
+    for blocks, brier, log in ((counts, *found[:2]), (whole, *found[2:])):
+        total = sum(z + o for z, o in blocks)
+        squares = sum(Fraction(z * o, z + o) for z, o in blocks)
+        assert brier == pytest.approx(float(squares / total), rel=1e-15)
+        with localcontext(prec=50):
+            entropy = sum(
+                side * (Decimal(z + o) / side).ln() for z, o in blocks for side in (z, o) if side
+            )
+            assert log == pytest.approx(float(entropy / total), rel=2e-15)

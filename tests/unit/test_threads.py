@@ -91,3 +91,19 @@ def test_work_in_order_stays_in_order_and_raises_in_order(most, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         next(fails)
     assert [*_threads.in_order(str, iter(()))] == []
+
+
+def test_one_thread_gives_the_bits_of_several(monkeypatch):
+    """With enough forecasts for tallies and measures to use all threads."""
+    rng = np.random.default_rng(0)
+    p = rng.random(1 << 18)
+    y, weights = rng.random(len(p)) < p, rng.random(len(p))
+    found = []
+    for allowed in ("1", "3"):
+        monkeypatch.setattr(_threads, "_processors", lambda: 3)
+        monkeypatch.setattr(_threads, "_quota", lambda: 3)
+        monkeypatch.setenv("TRUECAST_THREADS", allowed)
+        tally = tc.Tally.from_predictions(y, p)
+        measures = tc.laplace_calibration_error(tally), tc.arc_energy(tally)
+        found.append((tally, tc.Tally.from_predictions(y, p, sample_weight=weights), measures))
+    assert found[0] == found[1]

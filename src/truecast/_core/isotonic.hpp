@@ -1,9 +1,11 @@
 // Isotonic regression of outcomes on forecasts by pooling adjacent violators.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
+#include "totals.hpp"
 #include "wide.hpp"
 
 namespace truecast {
@@ -44,6 +46,37 @@ std::size_t isotonic(const Count* zeros, const Count* ones, std::size_t n, std::
         ++blocks;
     }
     return blocks;
+}
+
+// Proper scores of blocks, each forecast at its own rate, and of all rounds at the rate of all:
+// means per round. No term is negative, so each is as precise as its terms, up to a few units in
+// the last place.
+struct ScoresOfRates {
+    double brier, log, brier_of_all, log_of_all;
+};
+
+inline double brier_of_rate(double zeros, double ones) { return zeros * (ones / (zeros + ones)); }
+
+inline double log_of_rate(double zeros, double ones) {
+    const auto of = [](double side, double other) {
+        return side > 0.0 ? side * std::log1p(other / side) : 0.0;
+    };
+    return of(zeros, ones) + of(ones, zeros);
+}
+
+template <typename Count>
+ScoresOfRates scores_of_rates(const Count* zeros, const Count* ones, std::size_t blocks) {
+    Total brier, log, no, yes;
+    for (std::size_t b = 0; b < blocks; ++b) {
+        const double z = static_cast<double>(zeros[b]), o = static_cast<double>(ones[b]);
+        brier.add(brier_of_rate(z, o));
+        log.add(log_of_rate(z, o));
+        no.add(z);
+        yes.add(o);
+    }
+    const double z = no.value(), o = yes.value(), total = z + o;
+    return {brier.value() / total, log.value() / total, brier_of_rate(z, o) / total,
+            log_of_rate(z, o) / total};
 }
 
 }  // namespace truecast

@@ -556,6 +556,9 @@ def isotonic(
     block_zeros: NDArray[Any],
     block_ones: NDArray[Any],
 ) -> int: ...
+def scores_of_blocks(
+    rates: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any]
+) -> tuple[float, float, float, float]: ...
 def smooth_error(
     p: NDArray[np.float64],
     zeros: NDArray[Any],
@@ -564,10 +567,10 @@ def smooth_error(
     witness: NDArray[np.float64],
 ) -> float: ...
 def arc_energy(
-    p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any]
+    p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any], threads: bool = True
 ) -> tuple[float, float, float]: ...
 def laplace_sum(
-    p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any], scale: float
+    p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any], scale: float, threads: bool
 ) -> float: ...
 def u_calibration_sum(p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any]) -> float: ...
 def decision_sum(p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any]) -> float: ...
@@ -590,11 +593,15 @@ def two_bin_sum(p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any])
 def logistic_sums(
     z: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any], a: float, b: float
 ) -> tuple[float, float, float, float, float, float]: ...
+def logistic_moments(
+    z: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any]
+) -> tuple[float, float]: ...
 def transport_cost(
     x: NDArray[np.float64],
-    from_: NDArray[np.float64],
+    from_: NDArray[Any],
     v: NDArray[np.float64],
     to: NDArray[np.float64],
+    total: float = 1.0,
 ) -> float: ...
 def solve_prices(
     nodes: NDArray[np.float64],

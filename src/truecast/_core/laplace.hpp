@@ -33,8 +33,8 @@ struct Decaying {
 // From both ends to the middle, by a thread each if there are many forecasts: either side is one
 // chain of operations that wait for each other.
 template <typename Count>
-double laplace(const double* p, const Count* zeros, const Count* ones, std::size_t n,
-               double scale) {
+double laplace(const double* p, const Count* zeros, const Count* ones, std::size_t n, double scale,
+               bool threads) {
     if (n == 0) return 0.0;
     const std::size_t middle = n / 2;
     Decaying left{1.0 / scale, p[0]}, right{1.0 / scale, p[n - 1]};
@@ -48,7 +48,7 @@ double laplace(const double* p, const Count* zeros, const Count* ones, std::size
         for (std::size_t i = n; i-- > middle;) side.add(p[i], residual(p[i], zeros[i], ones[i]));
         right = side;
     };
-    both(n >= 1 << 18, add_left, add_right);
+    both(threads && n >= 1 << 18, add_left, add_right);
     const double between =
         left.near * right.near * (1.0 - loss((right.place - left.place) * left.rate));
     return left.sum.value() + right.sum.value() + 2.0 * between;

@@ -37,4 +37,22 @@ std::array<double, 6> logistic_fit(const double* z, const Count* zeros, const Co
     return values;
 }
 
+// Mean and standard deviation of z, weighted by the counts.
+template <typename Count>
+std::array<double, 2> moments(const double* z, const Count* zeros, const Count* ones,
+                              std::size_t n) {
+    Total all, first, second;
+    for (std::size_t i = 0; i < n; ++i) {
+        const double weight = static_cast<double>(zeros[i] + ones[i]);
+        all.add(weight);
+        first.add(weight * z[i]);
+    }
+    const double mean = first.value() / all.value();
+    for (std::size_t i = 0; i < n; ++i) {
+        const double off = z[i] - mean;
+        second.add(static_cast<double>(zeros[i] + ones[i]) * (off * off));
+    }
+    return {mean, std::sqrt(second.value() / all.value())};
+}
+
 }  // namespace truecast

@@ -233,6 +233,13 @@ std::size_t isotonic_blocks(Array<const Count, 1> zeros, Array<const Count, 1> o
                     block_ones.data());
 }
 
+nb::tuple scores_of_blocks(Doubles rates, AnyArray zeros, AnyArray ones) {
+    const ScoresOfRates found = with_counts(
+        rates, zeros, ones,
+        [&](const auto* no, const auto* yes) { return scores_of_rates(no, yes, rates.shape(0)); });
+    return nb::make_tuple(found.brier, found.log, found.brier_of_all, found.log_of_all);
+}
+
 double smooth_error(Doubles p, AnyArray zeros, AnyArray ones, double total,
                     Array<double, 1> witness) {
     const std::size_t n = p.shape(0);
@@ -251,21 +258,21 @@ double smooth_error(Doubles p, AnyArray zeros, AnyArray ones, double total,
 
 // The energy, the energy of the residuals' magnitudes, and the mean of the energy if the forecasts
 // are right.
-nb::tuple energy_on_arc(Doubles p, AnyArray zeros, AnyArray ones) {
+nb::tuple energy_on_arc(Doubles p, AnyArray zeros, AnyArray ones, bool threads) {
     const ArcEnergy found =
         with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
             return arc_energy(
                 p.data(),
                 TallyResiduals<std::remove_cv_t<std::remove_pointer_t<decltype(of_zero)>>>{of_zero,
                                                                                            of_one},
-                p.shape(0));
+                p.shape(0), 0, threads);
         });
     return nb::make_tuple(found.energy, found.gross, found.expected);
 }
 
-double laplace_sum(Doubles p, AnyArray zeros, AnyArray ones, double scale) {
+double laplace_sum(Doubles p, AnyArray zeros, AnyArray ones, double scale, bool threads) {
     return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        return laplace(p.data(), of_zero, of_one, p.shape(0), scale);
+        return laplace(p.data(), of_zero, of_one, p.shape(0), scale, threads);
     });
 }
 
@@ -328,11 +335,21 @@ nb::tuple logistic_sums(Doubles z, AnyArray zeros, AnyArray ones, double a, doub
     return nb::make_tuple(sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]);
 }
 
-double transport_cost(Doubles x, Doubles from, Doubles v, Doubles to) {
-    require(from.shape(0) == x.shape(0) && to.shape(0) == v.shape(0),
-            "arrays must be of one length");
-    nb::gil_scoped_release unlocked;
-    return transport(x.data(), from.data(), x.shape(0), v.data(), to.data(), v.shape(0));
+nb::tuple logistic_moments(Doubles z, AnyArray zeros, AnyArray ones) {
+    const auto found = with_counts(z, zeros, ones, [&](const auto* no, const auto* yes) {
+        return moments(z.data(), no, yes, z.shape(0));
+    });
+    return nb::make_tuple(found[0], found[1]);
+}
+
+// Of counts, or weights, each divided by the total.
+double transport_cost(Doubles x, AnyArray from, Doubles v, Doubles to, double total) {
+    require(to.shape(0) == v.shape(0), "arrays must be of one length");
+    return with_counts(x, from, from, [&](const auto* counts, const auto*) {
+        return transport(
+            x.data(), [&](std::size_t i) { return static_cast<double>(counts[i]) / total; },
+            x.shape(0), v.data(), to.data(), v.shape(0));
+    });
 }
 
 void spread_counts(Doubles p, AnyArray zeros, AnyArray ones, Doubles nodes, Array<double, 2> out) {
@@ -377,7 +394,7 @@ std::size_t solve_prices(Doubles nodes, Array<const double, 2> masses, double to
 }  // namespace
 
 void bind_measures(nb::module_& m) {
-    m.def("arc_energy", &energy_on_arc, "p"_a, "zeros"_a, "ones"_a);
+    m.def("arc_energy", &energy_on_arc, "p"_a, "zeros"_a, "ones"_a, "threads"_a = true);
     m.attr("FEW") = FewForecasts::most;
     m.def("count_rounds", &count_rounds, "p"_a, "y"_a, "threads"_a, "memory"_a);
     m.def("unpack_rounds", &unpack_rounds, "keys"_a, "zeros"_a, "ones"_a);
@@ -398,8 +415,9 @@ void bind_measures(nb::module_& m) {
           "starts"_a, "block_zeros"_a, "block_ones"_a);
     m.def("isotonic", &isotonic_blocks<double>, "zeros"_a.noconvert(), "ones"_a.noconvert(),
           "starts"_a, "block_zeros"_a, "block_ones"_a);
+    m.def("scores_of_blocks", &scores_of_blocks, "rates"_a, "zeros"_a, "ones"_a);
     m.def("smooth_error", &smooth_error, "p"_a, "zeros"_a, "ones"_a, "total"_a, "witness"_a);
-    m.def("laplace_sum", &laplace_sum, "p"_a, "zeros"_a, "ones"_a, "scale"_a);
+    m.def("laplace_sum", &laplace_sum, "p"_a, "zeros"_a, "ones"_a, "scale"_a, "threads"_a);
     m.def("u_calibration_sum", &u_calibration_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("decision_sum", &decision_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("residual_sum", &residual_sum, "p"_a, "zeros"_a, "ones"_a);
@@ -409,7 +427,8 @@ void bind_measures(nb::module_& m) {
     m.def("log_rounds", &sum_over_rounds<LogLoss>, "y"_a, "p"_a, "threads"_a);
     m.def("two_bin_sum", &two_bin_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("logistic_sums", &logistic_sums, "z"_a, "zeros"_a, "ones"_a, "a"_a, "b"_a);
-    m.def("transport_cost", &transport_cost, "x"_a, "from_"_a, "v"_a, "to"_a);
+    m.def("logistic_moments", &logistic_moments, "z"_a, "zeros"_a, "ones"_a);
+    m.def("transport_cost", &transport_cost, "x"_a, "from_"_a, "v"_a, "to"_a, "total"_a = 1.0);
     m.def("solve_prices", &solve_prices, "nodes"_a, "masses"_a, "tolerance"_a, "most"_a, "prices"_a,
           "atoms"_a);
     m.def("spread_counts", &spread_counts, "p"_a, "zeros"_a, "ones"_a, "nodes"_a, "out"_a);

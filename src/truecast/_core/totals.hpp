@@ -49,10 +49,11 @@ double two_bin_squares(const double* p, const Count* zeros, const Count* ones, s
     return sum.value();
 }
 
-// What it costs to move `from`, at sorted places x, to `to`, at sorted places v, of the same total:
-// the integral of the distance between the two cumulative sums.
-inline double transport(const double* x, const double* from, std::size_t n, const double* v,
-                        const double* to, std::size_t m) {
+// What it costs to move from(i), at sorted places x, to `to`, at sorted places v, of the same
+// total: the integral of the distance between the two cumulative sums.
+template <typename From>
+double transport(const double* x, From from, std::size_t n, const double* v, const double* to,
+                 std::size_t m) {
     Total cost, surplus;  // surplus: what has started less what has arrived, left of here
     double here = 0.0;
     std::size_t i = 0, k = 0;
@@ -60,7 +61,7 @@ inline double transport(const double* x, const double* from, std::size_t n, cons
         const bool data = k == m || (i < n && x[i] <= v[k]);
         const double next = data ? x[i] : v[k];
         cost.add(std::fabs(surplus.value()) * (next - here));
-        surplus.add(data ? from[i++] : -to[k++]);
+        surplus.add(data ? from(i++) : -to[k++]);
         here = next;
     }
     return cost.value();

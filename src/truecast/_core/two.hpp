@@ -12,6 +12,7 @@ void both(bool, First first, Second second) {
 
 }  // namespace truecast
 #else
+#include <system_error>
 #include <thread>
 
 namespace truecast {
@@ -19,7 +20,10 @@ namespace truecast {
 template <typename First, typename Second>
 void both(bool threads, First first, Second second) {
     std::thread other;
-    if (threads) other = std::thread(second);
+    try {
+        if (threads) other = std::thread(second);
+    } catch (const std::system_error&) {  // no thread to be had: do its share here
+    }
     first();
     if (other.joinable())
         other.join();

@@ -271,13 +271,14 @@ def _from_words(words: NDArray[np.uint64]) -> NDArray[np.float64]:
 
 
 def _quantile_edges(tally: Tally, n_bins: int) -> NDArray[np.float64]:
-    below = np.append(0, np.cumsum(tally.weights)[:-1])
+    reached = tally.weights
+    np.cumsum(reached, out=reached)
     if tally.weighted:
         wanted = np.arange(1, n_bins) / n_bins * tally.total
     else:  # in integers: the least count that is k / n_bins of all, or more
         wanted = np.array([-(-k * int(tally.total) // n_bins) for k in range(1, n_bins)], np.int64)
-    first = np.searchsorted(below, wanted)
-    first = np.unique(first[(first > 0) & (first < len(below))])
+    first = np.searchsorted(reached, wanted) + 1
+    first = np.unique(first[first < len(reached)])
     return np.concatenate(([0.0], tally.p[first], [1.0]))
 
 

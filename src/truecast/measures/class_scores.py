@@ -11,7 +11,7 @@ import numpy as np
 from truecast import _core
 from truecast._check_classes import Label
 from truecast.class_tally import ClassTally, as_class_tally
-from truecast.measures.corp import Decomposition, brier_of_rates, isotonic_blocks
+from truecast.measures.corp import Decomposition, decomposed, isotonic_blocks
 from truecast.measures.scores import surprise
 from truecast.tally import Tally
 
@@ -119,31 +119,18 @@ def class_parts(tally: Tally) -> ClassParts:
     """
     _, zeros, ones = isotonic_blocks(tally.zeros, tally.ones)
     total, rate = tally.total, tally.rate
-    whole = zeros.sum(keepdims=True), ones.sum(keepdims=True)
     mean_forecast = float(tally.p @ tally.weights) / total
     squares = _core.brier_sum(tally.p, tally.zeros, tally.ones)
     unlikely = surprise(tally.p, tally.ones)
-    brier = (
-        squares / total,
-        brier_of_rates(zeros, ones),
-        brier_of_rates(*whole),
-    )
+    rates = ones / (zeros + ones)
+    brier_of_rates, _, brier_of_all, _ = _core.scores_of_blocks(rates, zeros, ones)
+    brier = (squares / total, brier_of_rates, brier_of_all)
     log = (
         unlikely / total + mean_forecast - rate,
-        surprise(ones / (zeros + ones), ones) / total,
-        surprise(np.array([rate]), whole[1]) / total,
+        surprise(rates, ones) / total,
+        surprise(np.array([rate]), ones.sum(keepdims=True)) / total,
     )
-    return ClassParts(_decomposed(*brier), _decomposed(*log), squares, unlikely, mean_forecast)
-
-
-def _decomposed(said: float, recalibrated: float, constant: float) -> Decomposition:
-    # what is never negative must not become so by rounding
-    return Decomposition(
-        max(0.0, said),
-        max(0.0, said - recalibrated),
-        max(0.0, constant - recalibrated),
-        constant,
-    )
+    return ClassParts(decomposed(*brier), decomposed(*log), squares, unlikely, mean_forecast)
 
 
 def _added(parts: Iterable[Decomposition]) -> Decomposition:

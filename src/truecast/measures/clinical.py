@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from truecast import _check
 from truecast.measures.corp import ReliabilityCurve, reliability_curve
 from truecast.measures.logistic import best_line, best_shift
-from truecast.tally import Tally, as_tally
+from truecast.tally import Tally, as_tally, stretches
 
 __all__ = [
     "CalibrationSlope",
@@ -209,7 +209,7 @@ def observed_expected_ratio(
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     level = _check.between("level", level, 0, 1)
-    ones, expected = float(tally.ones.sum()), float(tally.p @ tally.weights)
+    ones, expected = float(tally.ones.sum()), float(tally.p @ _weights(tally))
     if not expected:
         return Interval(math.inf if ones else _NAN, _NAN, _NAN, level)
     low, high = (_NAN, _NAN) if tally.weighted else _wilson(ones, tally.total, level)
@@ -279,21 +279,32 @@ def calibration_error_quantile(
 
 def curve_errors(tally: Tally, curve: ReliabilityCurve, *quantiles: float) -> list[float]:
     """Return the mean distance of the forecasts from the curve, then quantiles of it."""
-    errors = np.abs(tally.p - curve(tally.p))
-    weights = tally.weights
+    errors = np.empty(len(tally.p))
+    for some in stretches(len(errors)):
+        errors[some] = np.abs(tally.p[some] - curve(tally.p[some]))
+    weights = _weights(tally)
     mean = float(errors @ weights / tally.total)
     return [mean, *_quantiles(errors, weights, quantiles)]
+
+
+def _weights(tally: Tally) -> NDArray[np.float64]:
+    """Return the weights as products need them, which would copy integers."""
+    weights: NDArray[np.float64] = np.add(tally.zeros, tally.ones, dtype=np.float64)
+    return weights
 
 
 def _quantiles(
     values: NDArray[np.float64], weights: NDArray[Any], shares: Sequence[float]
 ) -> list[float]:
-    """Return the least values that at least these shares of the weight do not exceed."""
+    """Return the least values that at least these shares of the weight do not exceed.
+
+    The values may change places.
+    """
     if not shares:
         return []
     if (weights == 1).all():  # nothing need be sorted
         ranks = [max(math.ceil(share * len(values)), 1) - 1 for share in shares]
-        values = np.partition(values, ranks)
+        values.partition(ranks)
     else:
         order = np.argsort(values, kind="stable")
         values, reached = values[order], np.cumsum(weights[order])
@@ -304,12 +315,14 @@ def _quantiles(
 
 def _uncertain(tally: Tally) -> tuple[Tally, int | float, bool]:
     """Return the tally without 0 and 1, the weight left out, and whether one of these was wrong."""
-    sure = (tally.p == 0) | (tally.p == 1)
-    if not sure.any():
+    p, zeros, ones = tally.p, tally.zeros, tally.ones
+    low, high = np.searchsorted(p, 0.0, side="right"), np.searchsorted(p, 1.0)
+    if high - low == len(p):
         return tally, 0.0 if tally.weighted else 0, False
-    missed = np.where(tally.p == 0, tally.ones, tally.zeros)[sure]
-    inner = Tally(tally.p[~sure], tally.zeros[~sure], tally.ones[~sure])
-    return inner, tally.weights[sure].sum().item(), bool(missed.any())
+    missed = ones[:low].any() or zeros[high:].any()
+    inner = Tally._of(p[low:high], zeros[low:high], ones[low:high])
+    left_out = (zeros[:low] + ones[:low]).sum() + (zeros[high:] + ones[high:]).sum()
+    return inner, left_out.item(), bool(missed)
 
 
 def _no_line(inner: Tally, wrong: bool) -> tuple[str, float]:
@@ -322,12 +335,18 @@ def _no_line(inner: Tally, wrong: bool) -> tuple[str, float]:
         return "all outcomes are alike", _NAN
     if len(inner.p) == 1:
         return "all forecasts are alike", _NAN
-    zeros, ones = np.flatnonzero(inner.zeros), np.flatnonzero(inner.ones)
-    if zeros[-1] <= ones[0]:
+    zeros, ones = _ends(inner.zeros), _ends(inner.ones)
+    if zeros[1] <= ones[0]:
         return "a threshold separates zeros from ones", math.inf
-    if ones[-1] <= zeros[0]:
+    if ones[1] <= zeros[0]:
         return "a threshold separates ones from zeros: the wrong way round", -math.inf
     return "", _NAN
+
+
+def _ends(counts: NDArray[Any]) -> tuple[int, int]:
+    """Return where the first and the last count above 0 are; there are such."""
+    seen = counts > 0
+    return int(seen.argmax()), len(seen) - 1 - int(seen[::-1].argmax())
 
 
 def _alike(tally: Tally) -> bool:
@@ -335,7 +354,10 @@ def _alike(tally: Tally) -> bool:
 
 
 def _logits(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.log(p) - np.log1p(-p)
+    logits = np.log(p)
+    for some in stretches(len(p)):
+        logits[some] -= np.log1p(-p[some])
+    return logits
 
 
 def _quantile(level: float) -> float:

@@ -15,7 +15,7 @@ from truecast.tally import Tally, as_tally
 __all__ = [
     "Decomposition",
     "ReliabilityCurve",
-    "brier_of_rates",
+    "decomposed",
     "isotonic_blocks",
     "reliability_curve",
 ]
@@ -108,38 +108,34 @@ def reliability_curve(
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     starts, zeros, ones = isotonic_blocks(tally.zeros, tally.ones)
-    whole = zeros.sum(keepdims=True), ones.sum(keepdims=True)
-    decompositions = []
-    for score, of_rates in ((brier_score, brier_of_rates), (log_loss, _log_of_rates)):
-        said, recalibrated, constant = score(tally), of_rates(zeros, ones), of_rates(*whole)
-        # what is never negative must not become so by rounding
-        miscalibration, discrimination = (
-            max(0.0, said - recalibrated),
-            max(0.0, constant - recalibrated),
-        )
-        decompositions.append(Decomposition(said, miscalibration, discrimination, constant))
-    ends = np.append(starts[1:], len(tally.p)) - 1
+    ends = np.empty_like(starts)
+    ends[:-1], ends[-1] = starts[1:], len(tally.p)
+    ends -= 1
+    rates = ones / (zeros + ones)
+    brier, log, brier_of_all, log_of_all = _core.scores_of_blocks(rates, zeros, ones)
     curve = ReliabilityCurve(
-        tally.p[starts], tally.p[ends], ones / (zeros + ones), zeros, ones, *decompositions
+        tally.p[starts],
+        tally.p[ends],
+        rates,
+        zeros,
+        ones,
+        decomposed(brier_score(tally), brier, brier_of_all),
+        decomposed(log_loss(tally), log, log_of_all),
     )
     for column in (curve.lower, curve.upper, curve.rate, curve.zeros, curve.ones):
         column.setflags(write=False)
     return curve
 
 
-def brier_of_rates(zeros: NDArray[Any], ones: NDArray[Any]) -> float:
-    """The mean Brier score of blocks, each forecast at its own rate."""
-    counts = zeros + ones
-    return float((zeros * (ones / counts)).sum() / counts.sum())
-
-
-def _log_of_rates(zeros: NDArray[Any], ones: NDArray[Any]) -> float:
-    """The mean log loss of blocks, each forecast at its own rate."""
-    counts = zeros + ones
-    entropy = sum(
-        (side * np.log(counts / np.where(side > 0, side, counts))).sum() for side in (zeros, ones)
+def decomposed(said: float, recalibrated: float, constant: float) -> Decomposition:
+    """Take a score apart, by those of the recalibrated forecasts and of the mean outcome."""
+    # what is never negative must not become so by rounding
+    return Decomposition(
+        max(0.0, said),
+        max(0.0, said - recalibrated),
+        max(0.0, constant - recalibrated),
+        constant,
     )
-    return float(entropy / counts.sum())
 
 
 def isotonic_blocks(

@@ -8,7 +8,7 @@ from typing import Any
 from truecast import _check, _core
 from truecast.errors import InputError
 from truecast.measures.scores import brier_score
-from truecast.tally import Tally, as_tally
+from truecast.tally import Tally, as_tally, shares
 
 __all__ = ["laplace_calibration_error"]
 
@@ -60,7 +60,7 @@ def laplace_calibration_error(
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     scale = _check.between("scale", scale, 0, math.inf)
-    pairs = _core.laplace_sum(tally.p, tally.zeros, tally.ones, scale)
+    pairs = _core.laplace_sum(tally.p, tally.zeros, tally.ones, scale, shares(len(tally.p)) > 1)
     if not unbiased:
         square = max(pairs, 0.0) / tally.total / tally.total
         return square if squared else math.sqrt(square)

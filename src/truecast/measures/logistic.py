@@ -46,12 +46,12 @@ def best_line(
     """Return a and b that fit sigmoid(a + b z) best to the outcomes, and their variances.
 
     No threshold separates zeros from ones, so that there are such numbers. Newton's method, with z
-    centred and scaled; a step that makes the fit worse is halved.
+    centred and scaled, in place; a step that makes the fit worse is halved.
     """
-    weights = zeros + ones
-    centre = float(z @ weights / weights.sum())
-    scale = float(np.sqrt((z - centre) ** 2 @ weights / weights.sum()))
-    x = (z - centre) / scale
+    centre, scale = _core.logistic_moments(z, zeros, ones)
+    x = z
+    x -= centre
+    x /= scale
     mean = float(np.log(ones.sum() / zeros.sum()))
     few = _pooled(x, zeros, ones)
     found = np.array((mean, 0.0) if few is None else best_line(*few)[0])

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from truecast import _core
 from truecast.measures.corp import isotonic_blocks
-from truecast.tally import Tally
+from truecast.tally import Tally, stretches
 
 __all__ = ["PriceBounds", "best_prices", "bounds_by_prices", "lipschitz"]
 
 Array = NDArray[np.float64]
-Shares = tuple[Array, Array]  # of all rounds: zeros, and ones, at each forecast
 
 _CLOSE = 5e-8  # what best_prices asks for
 _ITERATIONS = 500
@@ -30,7 +29,7 @@ _WIDE = 1e-3
 _PARTS = 64  # of a cell between two nodes, at most, in one round
 _APART = 2.0**-40  # nodes that are closer are one
 _EPSILON = 2.0**-52
-_MANY = 1 << 10  # values, of which sums are faster by their leading bits
+_MANY = 1 << 6  # values, of which sums are faster by their leading bits
 _SLACK = 2.0**-48  # more than both bounds can be off by rounding
 
 
@@ -66,8 +65,7 @@ def bounds_by_prices(tally: Tally, rtol: float) -> PriceBounds:
         _first_nodes(tally, _FEW_NODES if rtol >= _WIDE else _MOST_NODES),
     )
     # what needs no solver
-    shares = tally.zeros / tally.total, tally.ones / tally.total
-    worth, cost = (0.0, nodes, np.zeros((2, 2))), _cost(*_rates(tally), tally, shares)
+    worth, cost = (0.0, nodes, np.zeros((2, 2))), _cost(*_rates(tally), tally)
     gap = math.inf
     stalled = 0
     for _ in range(_ROUNDS):
@@ -77,11 +75,11 @@ def bounds_by_prices(tally: Tally, rtol: float) -> PriceBounds:
         _core.spread_counts(tally.p, tally.zeros, tally.ones, nodes, masses)
         masses /= tally.total
         _core.solve_prices(nodes, masses, rtol / 4, _ITERATIONS, prices, atoms)
-        cost = min(cost, _cost(nodes, atoms, tally, shares), key=lambda found: found[0])
+        cost = min(cost, _cost(nodes, atoms, tally), key=lambda found: found[0])
         places, prices, more = _repaired(
             nodes, prices, tally.p, max(rtol / 8 * cost[0], 4 * _EPSILON)
         )
-        worth = max(worth, _worth(places, prices, tally.p, shares), key=lambda found: found[0])
+        worth = max(worth, _worth(places, prices, tally), key=lambda found: found[0])
         gap, previous = cost[0] - worth[0], gap
         stalled = stalled + 1 if gap > 0.7 * previous else 0
         if gap <= rtol * cost[0] or stalled == 2 or not len(more):
@@ -89,32 +87,34 @@ def bounds_by_prices(tally: Tally, rtol: float) -> PriceBounds:
     return PriceBounds(worth[0], cost[0], *worth[1:], *cost[1:])
 
 
-def _worth(nodes: Array, prices: Array, p: Array, shares: Shares) -> tuple[float, Array, Array]:
+def _worth(nodes: Array, prices: Array, tally: Tally) -> tuple[float, Array, Array]:
     """Return the lower bound, with what it is the worth of."""
-    worth = sum(
-        _sum(share * np.interp(p, nodes, side)) for share, side in zip(shares, prices, strict=True)
-    )
+    worth = 0.0
+    for counts, side in zip((tally.zeros, tally.ones), prices, strict=True):
+        parts: list[float] = []
+        for some in stretches(len(tally.p)):
+            parts += _parts(counts[some] / tally.total * np.interp(tally.p[some], nodes, side))
+        worth += math.fsum(parts)
     return max(0.0, worth - _SLACK), nodes, prices
 
 
-def _sum(values: Array) -> float:
-    """Return the sum, rounded once, as `math.fsum` does.
+def _parts(values: Array) -> list[float]:
+    """Return fewer numbers with the same sum, without rounding.
 
     Of many values, the leading bits are added first (Rump, Ogita and Oishi, 2008, ExtractVector):
     they are multiples of scale 2**-53, and any sum of them is at most scale / 2, so all are exact.
     """
     sums = []
     while len(values := values[values != 0]) > _MANY:
-        _, exponent = math.frexp(max(float(values.max()), -float(values.min())))
+        _, exponent = math.frexp(float(np.abs(values).max()))
         scale = math.ldexp(1.0, exponent + len(values).bit_length() + 1)
-        leading = values + scale
-        leading -= scale
+        leading = (values + scale) - scale
         sums.append(float(leading.sum()))
-        values -= leading  # a copy: the caller's are as they were
-    return math.fsum([*sums, *values.tolist()])
+        values = values - leading
+    return [*sums, *values.tolist()]
 
 
-def _cost(nodes: Array, masses: Array, tally: Tally, shares: Shares) -> tuple[float, Array, Array]:
+def _cost(nodes: Array, masses: Array, tally: Tally) -> tuple[float, Array, Array]:
     """Return the upper bound, with values and masses per round that take all zeros and ones.
 
     Nodes from 0 to 1. Masses are scaled down until they need no more than there is; what is left
@@ -128,21 +128,22 @@ def _cost(nodes: Array, masses: Array, tally: Tally, shares: Shares) -> tuple[fl
     masses[0] += max(0.0, (1 - tally.rate) - of_zero * shrink)
     masses[-1] += max(0.0, tally.rate - of_one * shrink)
     values, masses = nodes[masses > 0], masses[masses > 0]
-    zeros, ones = shares
-    cost = _core.transport_cost(tally.p, zeros, values, (1 - values) * masses)
-    cost += _core.transport_cost(tally.p, ones, values, values * masses)
+    to = (1 - values) * masses, values * masses
+    cost = _core.transport_cost(tally.p, tally.zeros, values, to[0], tally.total)
+    cost += _core.transport_cost(tally.p, tally.ones, values, to[1], tally.total)
     return cost + _SLACK, values, masses
 
 
 def _rates(tally: Tally) -> tuple[Array, Array]:
     """Return what moving every forecast to its own rate leads to."""
-    weights = tally.weights
     both = (tally.zeros > 0) & (tally.ones > 0)  # only these have another rate than 0 or 1
-    rates = np.concatenate(([0.0, 1.0], tally.ones[both] / weights[both]))
-    nodes, of_rates = np.unique(rates, return_inverse=True)
-    where = np.where(tally.ones > 0, len(nodes) - 1, 0)
-    where[both] = of_rates[2:]
-    masses: Array = np.bincount(where, weights / tally.total, minlength=len(nodes)).astype(float)
+    zeros, ones = tally.zeros[both], tally.ones[both]
+    nodes = np.unique(np.concatenate(([0.0, 1.0], ones / (zeros + ones))))
+    masses = np.zeros(len(nodes))
+    for some in stretches(len(tally.p)):
+        weights = tally.zeros[some] + tally.ones[some]
+        where = np.searchsorted(nodes, tally.ones[some] / weights)
+        np.add.at(masses, where, weights / tally.total)
     return nodes, masses
 
 

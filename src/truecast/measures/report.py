@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, is_dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, overload
 
 from truecast._names import counted, rounds_or_weight
@@ -185,11 +185,44 @@ def _ends(name: str, found: Interval) -> dict[str, float]:
 _FEW = 1 << 16  # forecasts
 _CLOSE = (1e-4, 0.05)  # how close the bounds of the lower distance get, for few forecasts or more
 _TWO_THREADS = 1 << 12  # forecasts from which a second thread is worth starting
-_ASIDE = (  # by that thread: half of the work
-    "calibration_decision_loss",
-    "u_calibration_error",
-    "calibration_slope",
-    "calibration_in_the_large",
+# What two threads compute at once, in turn: no more than one column or two beside each other, so
+# that everything together takes about as much memory as the tally.
+_IN_TURN = (
+    (
+        ("smooth_calibration_error",),
+        (
+            "total",
+            "forecasts",
+            "mean_outcome",
+            "mean_forecast",
+            "smooth_ece",
+            "laplace_calibration_error",
+            "arc_energy",
+            "calibration_error_by_value",
+            "binned_calibration_error",
+            "debiased_calibration_error",
+            "largest_bin_gap",
+            "u_calibration_error",
+            "averaged_two_bin_error",
+        ),
+    ),
+    (
+        (
+            "brier",
+            "log",
+            "integrated_calibration_index",
+            "e50",
+            "e90",
+            "emax",
+            "quantile_calibration_error",
+            "observed_expected_ratio",
+        ),
+        ("calibration_in_the_large",),
+    ),
+    (
+        ("lower_distance",),
+        ("calibration_slope", "calibration_decision_loss"),
+    ),
 )
 _SUMS = (
     "smooth_calibration_error",
@@ -263,8 +296,11 @@ def measure(
     tally = as_tally(y_true, y_prob, sample_weight)
     if len(tally.p) < _TWO_THREADS:
         return Report(**_figures(tally, _FIGURES))
-    figures, others = both(lambda: figures_besides(tally, _ASIDE), lambda: _figures(tally, _ASIDE))
-    return Report(**figures, **others)
+    figures: dict[str, Any] = {}
+    for here, aside in _IN_TURN:
+        for found in both(partial(_figures, tally, here), partial(_figures, tally, aside)):
+            figures |= found
+    return Report(**figures)
 
 
 def figures_besides(tally: Tally, known: Collection[str]) -> dict[str, Any]:

@@ -74,6 +74,23 @@ def test_no_opponent_exceeds_the_budget(hint: str) -> None:
         assert proved.lower_distance <= proved.a_priori
 
 
+def test_where_coarse_moves_run_out_a_few_fine_ones_do() -> None:
+    """Theorem 2 (b): the benchmark's opponent of twelve classes, who needs the most moves."""
+    rng = np.random.default_rng(12)
+    guard = bare(12, 1.05)
+    moves = []
+    for row in rng.dirichlet(np.full(12, 0.3), 600):
+        guard.predict(row)
+        last = guard._desk.last
+        moves.append(last["moves"])
+        assert last["energy"] * PART <= last["allowance"]
+        assert last["spill"] <= 1
+        guard.observe(int(np.argmax(last["tilts"])))
+    fine = [made - 8 * 12 for made in moves if made > 8 * 12]
+    assert len(fine) > 3
+    assert max(fine) <= 12
+
+
 @pytest.mark.slow("plays all outcomes of six rounds with three classes")
 def test_all_outcomes_of_small_worlds() -> None:
     """The worst outcome adds what was allowed for, and no other more."""

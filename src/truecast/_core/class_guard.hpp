@@ -49,10 +49,15 @@ inline const Members everyone_alone{0};
 // no budget.
 struct Tops : Guard {
     using Guard::Guard;
-    void enter_top(std::uint32_t k, Key key, const Shape& shape, const Miss& miss) {
-        Field::Path way;
-        groups[k].field.look(key, way);
-        enter(k, way, shape, miss);
+    std::size_t likely = 0;         // the class that the last hint had on top,
+    std::vector<Field::Path> ways;  // and the ways to it, one a group
+
+    // `known`: the way is the one that is kept. If it leads elsewhere, the guard has moved.
+    void enter_top(std::size_t group, std::uint32_t field, bool known, Key key, const Shape& shape,
+                   const Miss& miss) {
+        Field::Path& way = ways[group];
+        if (!known || way.key != key) groups[field].field.look(key, way);
+        enter(field, way, shape, miss);
     }
 };
 
@@ -90,7 +95,7 @@ struct ClassGuard : Guard {
         made_.tops.groups.clear();
         for (const std::uint32_t g : fields_of(some)) {
             made_.groups.push_back(groups[g]);
-            made_.tops.groups.emplace_back();  // a place looks at none of them
+            made_.tops.groups.emplace_back();  // only outcomes need them
         }
         return made_;
     }
@@ -110,12 +115,14 @@ struct ClassGuard : Guard {
         const double more = room(beside_asked);
         ways.resize(count() * to.of.size());
         aim.assign(hint, hint + count());
+        walks.clear();
         to.aim.clear();
         if (nudges) {
             if (to.of.size() > 1) offset_all(to);
             look_all(unit, everyone_alone);
             nudge_all(unit);
         }
+        walk_tops(unit, to.of);
         look_all(unit, to.of);
         to.shares.resize(count());
         to.spill = 0;
@@ -343,15 +350,23 @@ struct ClassGuard : Guard {
     // holds: go down in all of them together, so that they wait for memory together.
     void look_all(Key unit, const Members& of) {
         angles.resize(count());
-        keys.resize(count());
-        walks.clear();
         for (std::size_t k = 0; k < count(); ++k) {
             angles[k] = angle_of(aim[k]);
-            keys[k] = key_near(angles[k], unit);
+            const Key key = key_near(angles[k], unit);
             for (std::size_t i = 0; i < of.size(); ++i)
-                walks.emplace_back(groups[number(of[i], k)].field, keys[k], ways[number(i, k)]);
+                walks.emplace_back(groups[number(of[i], k)].field, key, ways[number(i, k)]);
         }
         go_down();
+    }
+
+    // The same for the top label, which is this class unless the guard moves.
+    void walk_tops(Key unit, const Members& of) {
+        const auto most = std::max_element(aim.begin(), aim.end());
+        const Key key = key_near(angle_of(*most), unit);
+        tops.likely = static_cast<std::size_t>(most - aim.begin());
+        tops.ways.resize(of.size());
+        for (std::size_t i = 0; i < of.size(); ++i)
+            walks.emplace_back(tops.groups[number(of[i], tops.likely)].field, key, tops.ways[i]);
     }
 
     void go_down() {
@@ -403,6 +418,7 @@ struct ClassGuard : Guard {
         const std::int64_t before = energy;
         const std::size_t top = of.top();
         ways.resize(count() * of.of.size());
+        tops.ways.resize(of.of.size());
         for (std::size_t k = 0; k < count(); ++k) {
             const Share& each = of.shares[k];
             if (!at_once) groups[k].field.look(each.key, ways[k]);
@@ -413,7 +429,8 @@ struct ClassGuard : Guard {
                 Field::Path& way = ways[number(i, k)];
                 if (!at_once && i > 0) groups[into].field.look(each.key, way);
                 enter(into, way, shape, miss);
-                if (k == top) tops.enter_top(into, each.key, shape, miss);
+                if (k == top)
+                    tops.enter_top(i, into, at_once && k == tops.likely, each.key, shape, miss);
             }
             if (nudges) pushes[k].learn(each.price, weight.effect);
         }
@@ -434,7 +451,6 @@ struct ClassGuard : Guard {
     static constexpr double half_pi = 1.57079632679489661923;
     std::vector<Field::Path> ways;    // of the last `place`, group by group
     std::vector<double> aim, angles;  // where the forecast will be
-    std::vector<Key> keys;
     std::vector<Field::Walk> walks;
 };
 

@@ -44,16 +44,46 @@ class Field {
   public:
     static constexpr double unit = 4294967296.0;  // of the residuals
 
+  private:
+    using Node = std::int32_t;  // >= 0: an inner one; else the complement of a knot's number
+
+    struct Sums {
+        double side[2];  // of residuals * rise, and of residuals * fall
+    };
+
+    // The keys beneath it agree down to `bit`, which tells the children apart.
+    struct Inner {
+        std::int64_t digits;  // one of these keys, times 64, and the bit
+        Node child[2];
+        double aside[2] = {
+            0.0,
+            0.0};  // what the way into a child leaves behind: the upper's far sum, the lower's near
+        double other[2] = {0.0, 0.0};  // the lower's far sum, the upper's near
+
+        Inner(Key key, int bit, Node low, Node high) : digits(key * 64 + bit), child{low, high} {}
+        Key key() const { return digits >> 6; }
+        int bit() const { return static_cast<int>(digits & 63); }
+        void take(bool upper, const Sums& sums) {
+            aside[!upper] = sums.side[upper];
+            other[upper] = sums.side[!upper];
+        }
+        Sums sums() const { return {{aside[1] + other[1], other[0] + aside[0]}}; }
+    };
+
+  public:
     struct Knot {
         Key key;
         std::int64_t residual;
         double rise, fall;
+
+      private:
+        friend class Field;
+        Sums sums() const {
+            const double r = static_cast<double>(residual) / unit;
+            return {{r * rise, r * fall}};
+        }
     };
 
-  private:
-    using Node = std::int32_t;  // >= 0: an inner one; else the complement of a knot's number
-
-  public:
     // The way to a key, as long as nothing is added elsewhere.
     struct Path {
         Key key;
@@ -82,58 +112,62 @@ class Field {
     // The way to a key, node by node: ways in several fields, gone together, wait for memory
     // together, as each node says where the next one is.
     class Walk {
-        const Field* field;
+        const Inner* inners;
+        const Knot* knots;  // none if there are none
         Path* path;
+        Key key;
+        Node at;
         double sum[2] = {0.0, 0.0};
 
       public:
-        Walk(const Field& of, Key key, Path& to) : field(&of), path(&to) {
+        Walk(const Field& of, Key key_, Path& to)
+            : inners(of.inners_.data()),
+              knots(of.knots_.empty() ? nullptr : of.knots_.data()),
+              path(&to),
+              key(key_),
+              at(of.root_) {
             to.key = key;
-            to.last = of.root_;
             to.depth = 0;
             to.knot = nullptr;
-            to.up_to = to.beyond = 0.0;
         }
 
         // Go on by one node: whether there are more. At the end the path is whole.
         bool next() {
-            if (path->last < 0) return end();
-            const Inner& inner = field->inners_[static_cast<std::size_t>(path->last)];
+            if (at < 0) return end();
+            const Inner& inner = inners[at];
             const int bit = inner.bit();
-            if ((inner.key() ^ path->key) >> (bit + 1) != 0) {
+            if ((inner.key() ^ key) >> (bit + 1) != 0) {
                 const Sums all = inner.sums();
-                (path->key > inner.key() ? sum[1] += all.side[0] : sum[0] += all.side[1]);
+                (key > inner.key() ? sum[1] += all.side[0] : sum[0] += all.side[1]);
                 return tell();
             }
-            const bool upper = path->key >> bit & 1;
+            const bool upper = key >> bit & 1;
             sum[upper] +=
                 inner.aside[upper];  // no branch: it would be guessed wrong half of the time
-            path->nodes[path->depth++] = path->last;
-            path->last = inner.child[upper];
+            path->nodes[path->depth++] = at;
+            at = inner.child[upper];
             return true;
         }
 
         // Have the next node fetched from memory.
         void fetch() const {
-            if (field->knots_.empty()) return;
-            if (path->last < 0)
-                truecast::fetch(&field->knots_[static_cast<std::size_t>(~path->last)],
-                                sizeof(Knot));
-            else
-                truecast::fetch(&field->inners_[static_cast<std::size_t>(path->last)],
-                                sizeof(Inner));
+            if (at >= 0)
+                truecast::fetch(inners + at, sizeof(Inner));
+            else if (knots != nullptr)
+                truecast::fetch(knots + ~at, sizeof(Knot));
         }
 
       private:
         bool end() {
-            if (field->knots_.empty()) return false;
-            const Knot& knot = field->knots_[static_cast<std::size_t>(~path->last)];
-            const Sums own = field->sums_of(path->last);
-            (path->key >= knot.key ? sum[1] += own.side[0] : sum[0] += own.side[1]);
-            if (path->key == knot.key) path->knot = &knot;
+            if (knots == nullptr) return tell();
+            const Knot& knot = knots[~at];
+            const Sums own = knot.sums();
+            (key >= knot.key ? sum[1] += own.side[0] : sum[0] += own.side[1]);
+            if (key == knot.key) path->knot = &knot;
             return tell();
         }
         bool tell() {
+            path->last = at;
             path->up_to = sum[1];
             path->beyond = sum[0];
             return false;
@@ -165,29 +199,6 @@ class Field {
     }
 
   private:
-    struct Sums {
-        double side[2];  // of residuals * rise, and of residuals * fall
-    };
-
-    // The keys beneath it agree down to `bit`, which tells the children apart.
-    struct Inner {
-        std::int64_t digits;  // one of these keys, times 64, and the bit
-        Node child[2];
-        double aside[2] = {
-            0.0,
-            0.0};  // what the way into a child leaves behind: the upper's far sum, the lower's near
-        double other[2] = {0.0, 0.0};  // the lower's far sum, the upper's near
-
-        Inner(Key key, int bit, Node low, Node high) : digits(key * 64 + bit), child{low, high} {}
-        Key key() const { return digits >> 6; }
-        int bit() const { return static_cast<int>(digits & 63); }
-        void take(bool upper, const Sums& sums) {
-            aside[!upper] = sums.side[upper];
-            other[upper] = sums.side[!upper];
-        }
-        Sums sums() const { return {{aside[1] + other[1], other[0] + aside[0]}}; }
-    };
-
     static constexpr std::size_t small = 16;
 
     std::vector<Knot> knots_;
@@ -196,9 +207,7 @@ class Field {
 
     Sums sums_of(Node node) const {
         if (node >= 0) return inners_[static_cast<std::size_t>(node)].sums();
-        const Knot& knot = knots_[static_cast<std::size_t>(~node)];
-        const double r = static_cast<double>(knot.residual) / unit;
-        return {{r * knot.rise, r * knot.fall}};
+        return knots_[static_cast<std::size_t>(~node)].sums();
     }
 
     // Make the knot, and an inner node above it and where the walk ended.

@@ -11,3 +11,10 @@
 #define TRUECAST_FOUR_AT_A_TIME
 #define TRUECAST_HAS_FOUR false
 #endif
+
+// A function that is not inlined: what it says about its own pointers then holds for its loops.
+#if defined(__GNUC__) || defined(__clang__)
+#define TRUECAST_APART __attribute__((noinline))
+#else
+#define TRUECAST_APART
+#endif

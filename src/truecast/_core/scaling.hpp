@@ -1,0 +1,229 @@
+// Temperature, vector and matrix scaling of log probabilities, learned online: three members of the
+// hints for K classes (class_hints.hpp).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "hints.hpp"
+#include "vectors.hpp"
+
+namespace truecast::hints {
+
+using Numbers = std::vector<double>;
+
+inline void softmax(Numbers& z) {
+    const double top = *std::max_element(z.begin(), z.end());
+    double total = 0.0;
+    for (double& each : z) total += each = std::exp(each - top);
+    for (double& each : z) each /= total;
+}
+
+// softmax(a x): Newton steps on the log loss of all rounds, pulled towards a = 1. One half of the
+// curvature is what it would be if q was right, the other goes by the errors, as in Platt. The
+// first alone is slow where a model is not sure enough, as forests are; the second where it is too
+// sure.
+struct Temperature {
+    static constexpr double pull = 2.0;
+    double slope = 1.0, curvature = pull;
+
+    void say(const Numbers& x, Numbers& q) const {
+        q.resize(x.size());
+        for (std::size_t k = 0; k < x.size(); ++k) q[k] = slope * x[k];
+        softmax(q);
+    }
+    void learn(const Numbers& x, const Numbers& q, std::size_t y, double weight) {
+        double mean = 0.0, bend = 0.0;
+        for (std::size_t k = 0; k < x.size(); ++k) mean += q[k] * x[k];
+        for (std::size_t k = 0; k < x.size(); ++k) {
+            const double error = std::fabs((k == y ? 1.0 : 0.0) - q[k]);
+            bend += (0.5 * q[k] + 0.25 * error) * ((x[k] - mean) * (x[k] - mean));
+        }
+        curvature += weight * bend;
+        slope = clip(slope + weight * (x[y] - mean) / curvature, -4.0, 16.0);
+    }
+    Entries entries() {
+        return {{"slope", slope, -4.0, 16.0, "of the temperature: one over it"},
+                {"curvature", curvature, pull, huge, "of its objective"}};
+    }
+};
+
+// softmax(a_k x_k + b_k): for each class the Newton steps of Platt.
+struct VectorScaling {
+    static constexpr double keep = 0.999, pull_slope = 8.0, pull_offset = 2.0;
+    static constexpr double most = 64.0;
+    Numbers slopes, offsets, a, b, c;  // and of each class the curvature (a, b; b, c)
+
+    explicit VectorScaling(std::size_t classes)
+        : slopes(classes, 1.0),
+          offsets(classes, 0.0),
+          a(classes, pull_offset),
+          b(classes, 0.0),
+          c(classes, pull_slope) {}
+
+    void say(const Numbers& x, Numbers& q) const {
+        q.resize(x.size());
+        for (std::size_t k = 0; k < x.size(); ++k) q[k] = slopes[k] * x[k] + offsets[k];
+        softmax(q);
+    }
+    void learn(const Numbers& x, const Numbers& q, std::size_t y, double weight) {
+        const double lost = weight * (1.0 - keep), kept = 1.0 - lost;
+        for (std::size_t k = 0; k < x.size(); ++k) {
+            const double error = weight * ((k == y ? 1.0 : 0.0) - q[k]);
+            const double bend = std::fabs(error) / 2.0;
+            a[k] = kept * a[k] + lost * pull_offset + bend;
+            b[k] = kept * b[k] + bend * x[k];
+            c[k] = kept * c[k] + lost * pull_slope + bend * x[k] * x[k];
+            const double u = error - lost * pull_offset * offsets[k];
+            const double v = error * x[k] - lost * pull_slope * (slopes[k] - 1.0);
+            const double determinant = a[k] * c[k] - b[k] * b[k];
+            offsets[k] = clip(offsets[k] + (c[k] * u - b[k] * v) / determinant, -most, most);
+            slopes[k] = clip(slopes[k] + (a[k] * v - b[k] * u) / determinant, -most, most);
+        }
+    }
+    Entries entries() {
+        return {{"slopes", row(slopes), -most, most, "of vector scaling, one a class"},
+                {"offsets", row(offsets), -most, most, "of vector scaling"},
+                {"a", row(a), pull_offset / 2.0, huge, "curvature of its offsets"},
+                {"b", row(b), -huge, huge, "mixed curvature"},
+                {"c", row(c), pull_slope / 2.0, huge, "curvature of its slopes"}};
+    }
+    bool settle() const {
+        for (std::size_t k = 0; k < a.size(); ++k)
+            if (!(a[k] * c[k] - b[k] * b[k] >= pull_slope * pull_offset / 4.0)) return false;
+        return true;
+    }
+};
+
+// softmax(W (x, 1)), as Dirichlet calibration has it: recursive least squares a class, from the
+// identity, with the curvature |error| / 2 as in Platt. What it forgets must not wind up where
+// outcomes teach nothing: the inverse curvature grows no further than it was at first.
+struct MatrixScaling {
+    static constexpr double pull = 5.0, most = 64.0;
+    static constexpr double tiny = 1e-12;            // so that no curvature is 0
+    static constexpr std::size_t most_classes = 16;  // a round costs their cube
+    double keep;
+    std::size_t wide;       // classes and one
+    Numbers rows, inverse;  // weights, a row a class; and of each class its inverse curvature
+
+    MatrixScaling(std::size_t classes, double keep_)
+        : keep(keep_),
+          wide(classes + 1),
+          rows(classes * wide),
+          inverse(classes * wide * wide),
+          step(wide),
+          input(wide) {
+        for (std::size_t k = 0; k < classes; ++k) {
+            rows[k * wide + k] = 1.0;
+            restart(k);
+        }
+    }
+
+    void say(const Numbers& x, Numbers& q) const {
+        q.resize(x.size());
+        for (std::size_t k = 0; k < x.size(); ++k) {
+            const double* w = rows.data() + k * wide;
+            double z = w[x.size()];
+            for (std::size_t j = 0; j < x.size(); ++j) z += w[j] * x[j];
+            q[k] = z;
+        }
+        softmax(q);
+    }
+    void learn(const Numbers& x, const Numbers& q, std::size_t y, double weight) {
+        std::copy(x.begin(), x.end(), input.begin());
+        input.back() = 1.0;
+        learn_rows<least_wide>(x, q, y, weight);
+    }
+    Entries entries(const char* rows_name, const char* inverse_name) {
+        return {{rows_name, row(rows), -most, most, "of matrix scaling: weights, a row a class"},
+                {inverse_name, row(inverse), -1e3, 1e3, "of each class: its inverse curvature"}};
+    }
+
+  private:
+    static constexpr std::size_t least_wide = 3, most_wide = most_classes + 1;
+    Numbers step, input;
+
+    void restart(std::size_t k) {
+        double* const r = inverse.data() + k * wide * wide;
+        for (std::size_t i = 0; i < wide; ++i)
+            for (std::size_t j = 0; j < wide; ++j) r[i * wide + j] = i == j ? 1.0 / pull : 0.0;
+    }
+
+    // The width is a constant, so that sums stay in registers and short loops are unrolled.
+    template <std::size_t n>
+    void learn_rows(const Numbers& x, const Numbers& q, std::size_t y, double weight) {
+        if constexpr (n <= most_wide) {
+            if (n != wide) return learn_rows<n + 1>(x, q, y, weight);
+            for (std::size_t k = 0; k < x.size(); ++k)
+                learn_any<n>(k, weight * ((k == y ? 1.0 : 0.0) - q[k]), weight);
+        }
+    }
+    template <std::size_t n>
+    void learn_any(std::size_t k, double error, double weight) {
+        TRUECAST_HAS_FOUR ? learn_fours<n>(k, error, weight) : learn_twos<n>(k, error, weight);
+    }
+    template <std::size_t n>
+    TRUECAST_APART void learn_twos(std::size_t k, double error, double weight) {
+        learn_row<n>(k, error, weight);
+    }
+    template <std::size_t n>
+    TRUECAST_APART TRUECAST_FOUR_AT_A_TIME void learn_fours(std::size_t k, double error,
+                                                            double weight) {
+        learn_row<n>(k, error, weight);
+    }
+
+    // A number for each column, in blocks of four. The last of them may begin before the one before
+    // it ends; both then find the same for the columns that they share.
+    template <std::size_t n>
+    struct Blocks {
+        static constexpr std::size_t wide = n < 4 ? n : 4, count = (n + wide - 1) / wide;
+        std::array<double, count * wide> values{};
+
+        // Calls `use` with every column, and its place among the values.
+        template <typename Use>
+        static TRUECAST_INLINE void each(Use use) {
+            for (std::size_t b = 0; b < count; ++b)
+                for (std::size_t c = 0; c < wide; ++c)
+                    use(std::min(b * wide, n - wide) + c, b * wide + c);
+        }
+    };
+
+    template <std::size_t n>
+    TRUECAST_INLINE void learn_row(std::size_t k, double error, double weight) {
+        double* const __restrict r = inverse.data() + k * n * n;
+        const double* const __restrict z = input.data();
+        double* const __restrict s = step.data();
+        double grown = 1.0;
+        if (keep < 1.0) {
+            double trace = 0.0;
+            for (std::size_t i = 0; i < n; ++i) trace += r[i * n + i];
+            const double kept = 1.0 - weight * (1.0 - keep);
+            if (trace <= kept * static_cast<double>(n) / pull) grown = 1.0 / kept;
+        }
+        Blocks<n> all;
+        for (std::size_t i = 0; i < n; ++i)
+            all.each([&](std::size_t j, std::size_t to) { all.values[to] += r[i * n + j] * z[i]; });
+        all.each([&](std::size_t j, std::size_t from) { s[j] = all.values[from]; });
+        double along = 0.0;
+        for (std::size_t i = 0; i < n; ++i) along += s[i] * z[i];
+        if (!(along > 0.0)) return restart(k);  // rounding has taken its sign
+        const double bend = std::fabs(error) / 2.0 + tiny;
+        const double d = 1.0 + grown * bend * along, part = grown * grown * bend / d;
+        for (std::size_t i = 0; i < n; ++i) {
+            const double by = part * s[i];
+            double* const __restrict q = r + i * n;
+            Blocks<n> made;
+            made.each(
+                [&](std::size_t j, std::size_t to) { made.values[to] = grown * q[j] - by * s[j]; });
+            made.each([&](std::size_t j, std::size_t from) { q[j] = made.values[from]; });
+        }
+        double* const w = rows.data() + k * n;
+        const double rate = error * grown / d;
+        for (std::size_t j = 0; j < n; ++j) w[j] = clip(w[j] + rate * s[j], -most, most);
+    }
+};
+
+}  // namespace truecast::hints

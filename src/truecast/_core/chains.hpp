@@ -249,19 +249,20 @@ class Limits {
 // The lengths of all nodes that a search still had at a value; infinite elsewhere. Rounded down.
 class Snapshot {
   public:
-    Snapshot(Count r, Count s, Count first) : r_(r), s_(s), first_(first) {}
+    Snapshot(const Value& v, Count first, Count nodes) : r_(v.r), s_(v.s), first_(first) {
+        lengths_.reserve(index(nodes));
+    }
 
     static Count bytes(Count nodes) { return nodes * static_cast<Count>(sizeof(float)); }
 
     void add(Count lo, Count hi, const double* lengths) {
         rows_.push_back({lo, static_cast<Count>(lengths_.size())});
         for (Count k = 0; k <= hi - lo; ++k) {
-            const auto near = static_cast<float>(lengths[k]);
-            lengths_.push_back(real_or_less(near, lengths[k]));
+            lengths_.push_back(rounded_down(lengths[k]));
         }
     }
 
-    // Whether its value, seen from the other end, is below s/r.
+    // Whether its value, seen from the other end, is below v.
     bool mirrored_below(const Value& v) const { return (r_ - s_) * v.r < v.s * r_; }
 
     double at(Count i, Count j) const {
@@ -282,7 +283,8 @@ class Snapshot {
     std::vector<Row> rows_;
     std::vector<float> lengths_;
 
-    static float real_or_less(float near, double length) {
+    static float rounded_down(double length) {
+        const auto near = static_cast<float>(length);
         return static_cast<double>(near) > length ? std::nextafter(near, -1.0f) : near;
     }
 };
@@ -732,7 +734,7 @@ class Search {
         if (v.value < next_snap_ || snapped_ + bytes > limits_.memory / 8) return;
         next_snap_ = v.value + 1.0 / snapshots;
         snapped_ += bytes;
-        Snapshot taken(v.r, v.s, first_);
+        Snapshot taken(v, first_, live_);
         for (Count i = first_; i <= last_; ++i) {
             const Row& here = row(i);
             taken.add(here.lo, here.hi, here.idle() ? nullptr : here.length(here.lo));

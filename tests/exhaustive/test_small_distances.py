@@ -16,7 +16,7 @@ import pytest
 import truecast as tc
 from truecast._core import SearchLimits
 from truecast.distance import Distance, calibration_distance, search, verify_witness
-from truecast.distance.problem import Bounds, Found, Problem
+from truecast.distance.problem import Found, Problem
 from truecast.reference import distance as plain
 
 Rounds = tuple[np.ndarray, np.ndarray]
@@ -256,17 +256,24 @@ class Lockstep:
         end: int,
         budget: float,
         cut: float,
-        bounds: Bounds | None = None,
+        other: Found | None = None,
         profile: bool = True,
         memory: int = 10**9,
     ) -> Found:
         limits = self.limits[end] = SearchLimits(memory, 600.0)
         found = self.ends[end].search(
-            limits, budget=budget, cut=cut, bounds=bounds, profile=profile, heavy=self.heavy
+            limits,
+            budget=budget,
+            cut=cut,
+            bounds=None if other is None else other.bounds,
+            other=other,
+            profile=profile,
+            heavy=self.heavy,
         )
         most_loss = Fraction(1.25 * cut * self.rounds)
         assert found.loss <= float(most_loss) * (1 + 1e-8)
-        assert Fraction(min(limits.progress[1], budget)) - most_loss <= self.least
+        for known in limits.progress[1:]:
+            assert Fraction(min(known, budget)) - most_loss <= self.least
         assert all(Fraction(min(x, budget)) <= self.least for x in found.bounds.lengths.tolist())
         if not found.ended:
             assert Fraction(min(found.length, budget)) - Fraction(found.loss) <= self.least
@@ -300,12 +307,13 @@ def check_ever_more_closely(rng: np.random.Generator, one: Lockstep, least: floa
     """Bounds from one end lose nothing in a search from the other end."""
     upper = least * (1 + float(rng.choice([0, rng.random()])))
     loss = float(rng.choice([1e-9, 1e-3, 0.05, 1])) * max(upper, 1e-6) * rng.random()
-    bounds = [None, None]
+    others: list[Found | None] = [None, None]
     for _ in range(3):
         found = [
-            one.search(end, upper + 2 * loss, loss / (1.25 * one.rounds), bounds[end])
+            one.search(end, upper + 2 * loss, loss / (1.25 * one.rounds), others[end])
             for end in (0, 1)
         ]
+        others = [found[1], found[0]]
         bounds = [found[1].bounds, found[0].bounds]
         # parts that do not overlap
         for v, length in zip(1 - bounds[1].values, bounds[1].lengths, strict=True):
@@ -313,13 +321,13 @@ def check_ever_more_closely(rng: np.random.Generator, one: Lockstep, least: floa
             assert Fraction(min(float(length + after), upper)) <= one.least + Fraction(1, 2**50)
         loss /= rng.choice([2, 64])
         for end in (0, 1):
-            one.search(end, upper + loss, loss / (1.25 * one.rounds), bounds[end], profile=False)
-            one.search(end, upper + loss, 0.0, bounds[end], memory=int(rng.integers(0, 3000)))
+            one.search(end, upper + loss, loss / (1.25 * one.rounds), others[end], profile=False)
+            one.search(end, upper + loss, 0.0, others[end], memory=int(rng.integers(0, 3000)))
             one.search(
                 end,
                 upper + 2 * loss,
                 loss / (1.25 * one.rounds),
-                bounds[end],
+                others[end],
                 memory=int(rng.integers(200, 2500)),
             )
         # each has come halfway

@@ -201,6 +201,20 @@ struct Tube {
     }
 };
 
+// What chains cost at least, by how they stand at a value v (docs/distance.md, theorem 8 (c)).
+struct Least {
+    double paid = 0.0;     // f - over: before v, beyond points above v that were taken
+    double between = 0.0;  // f - over + rem
+    double whole = 0.0;    // f + rem: the whole chain
+
+    // Both hold, for chains within the budget.
+    void raise(const Least& other, double slop, double budget) {
+        paid = std::max(paid, std::min(other.paid - slop, budget));
+        between = std::max(between, std::min(other.between - slop, budget));
+        whole = std::max(whole, std::min(other.whole - slop, budget));
+    }
+};
+
 // When a search has to give up, and how far it has come: shared with the thread that waits for it.
 class Limits {
   public:
@@ -212,20 +226,73 @@ class Limits {
     void stop() { stopped_.store(true, std::memory_order_relaxed); }
     bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
 
-    // Chains cost at least `least` up to the value v. A reader may see a later v beside an earlier
-    // `least`, which holds there, too; never the other way round: hence the orders.
-    void reached(double v, double least) {
+    // What is known at the value v. A reader may see a later v beside an earlier bound, which holds
+    // there, too; never the other way round: hence the orders.
+    void reached(double v, const Least& least) {
         value_.store(v, std::memory_order_relaxed);
-        least_.store(least, std::memory_order_release);
+        paid_.store(least.paid, std::memory_order_release);
+        between_.store(least.between, std::memory_order_release);
+        whole_.store(least.whole, std::memory_order_release);
     }
-    std::pair<double, double> progress() const {
-        const double least = least_.load(std::memory_order_acquire);
+    std::pair<double, Least> progress() const {
+        const Least least{paid_.load(std::memory_order_acquire),
+                          between_.load(std::memory_order_acquire),
+                          whole_.load(std::memory_order_acquire)};
         return {value_.load(std::memory_order_relaxed), least};
     }
 
   private:
     std::atomic<bool> stopped_{false};
-    std::atomic<double> value_{0.0}, least_{0.0};
+    std::atomic<double> value_{0.0}, paid_{0.0}, between_{0.0}, whole_{0.0};
+};
+
+// The lengths of all nodes that a search still had at a value; infinite elsewhere. Rounded down.
+class Snapshot {
+  public:
+    Snapshot(const Value& v, Count first, Count nodes) : r_(v.r), s_(v.s), first_(first) {
+        lengths_.reserve(index(nodes));
+    }
+
+    static Count bytes(Count nodes) { return nodes * static_cast<Count>(sizeof(float)); }
+
+    void add(Count lo, Count hi, const double* lengths) {
+        rows_.push_back({lo, static_cast<Count>(lengths_.size())});
+        for (Count k = 0; k <= hi - lo; ++k) {
+            lengths_.push_back(rounded_down(lengths[k]));
+        }
+    }
+
+    // Whether its value, seen from the other end, is below v.
+    bool mirrored_below(const Value& v) const { return (r_ - s_) * v.r < v.s * r_; }
+
+    double at(Count i, Count j) const {
+        const Count k = i - first_;
+        if (k < 0 || k >= static_cast<Count>(rows_.size())) return unreached;
+        const Row& row = rows_[index(k)];
+        const Count end = index(k) + 1 < rows_.size() ? rows_[index(k) + 1].start
+                                                      : static_cast<Count>(lengths_.size());
+        if (j < row.lo || j - row.lo >= end - row.start) return unreached;
+        return static_cast<double>(lengths_[index(row.start + j - row.lo)]);
+    }
+
+  private:
+    struct Row {
+        Count lo, start;
+    };
+    Count r_, s_, first_;
+    std::vector<Row> rows_;
+    std::vector<float> lengths_;
+
+    static float rounded_down(double length) {
+        const auto near = static_cast<float>(length);
+        return static_cast<double>(near) > length ? std::nextafter(near, -1.0f) : near;
+    }
+};
+
+// Those of a search from the other end, in its order, and what it may have missed.
+struct Snapshots {
+    std::shared_ptr<const std::vector<Snapshot>> taken;
+    double loss = 0.0;
 };
 
 // What to search for.
@@ -237,6 +304,7 @@ struct Request {
     Count heavy;    // a value is heavy if one in `heavy` of the points lies between its parents
     Bounds bounds;
     Tube tube;
+    Snapshots snapshots;
 };
 
 enum class Outcome { done, out_of_time, out_of_memory, stopped };
@@ -248,7 +316,8 @@ struct Found {
     double loss = 0;  // what leaving out cells costs at most (docs/distance.md, theorem 6)
     std::vector<Count> zeros, ones;       // of the steps of that chain
     std::vector<double> values, lengths;  // no chain is shorter than the length up to the value
-    Count peak = 0;                       // bytes
+    std::shared_ptr<std::vector<Snapshot>> snapshots = std::make_shared<std::vector<Snapshot>>();
+    Count peak = 0;  // bytes
 };
 
 // Lengths of the shortest chains to (i, j), for a range of j; `lo` to `hi` may be of use.
@@ -340,6 +409,8 @@ class Search {
     }
 
   private:
+    static constexpr int snapshots = 16;  // about as many are taken
+
     enum class State { unseen, light, heavy, left_out };
     struct Cell {
         Value low, high;  // neighbours in the tree: low.r * high.s - low.s * high.r = 1
@@ -375,7 +446,7 @@ class Search {
     const double budget_;
     const std::chrono::steady_clock::time_point start_;
     Found found_;
-    double least_ = 0;  // no chain within budget is shorter, however far this got
+    Least least_;  // of chains within budget, so far
     std::vector<Row> rows_;
     Count first_ = 0, last_ = 0;     // rows that may be of use
     Count used_ = 0;                 // bytes
@@ -385,6 +456,9 @@ class Search {
     std::vector<Cut> cuts_;
     double steepest_ = 0;
     std::vector<double> own_, lag_, lead_;
+    Count snapped_ = 0;         // bytes of snapshots
+    double next_snap_ = 0;      // the value from which on the next one may be taken
+    std::size_t compared_ = 0;  // snapshots from the other end that were made use of
 
     bool done() const { return found_.outcome == Outcome::done; }
     Inside inside(const Value& low, const Value& high) const {
@@ -406,10 +480,11 @@ class Search {
             cells.pop_back();
             const Value middle(cell.low.r + cell.high.r, cell.low.s + cell.high.s, problem_.shift);
             if (cell.state != State::unseen) {
+                compare_up_to(middle);
                 const bool heavy = cell.state == State::heavy;
                 relax(middle, cell.low, cell.high,
                       !(heavy && request_.profile) && request_.tube.empty());
-                if (heavy) trim(middle.value, true);
+                if (heavy && trim(middle.value, true) && request_.profile) snap(middle);
                 poll();
                 continue;
             }
@@ -420,6 +495,7 @@ class Search {
             cells.push_back({cell.low, middle, State::unseen});
         }
         if (done()) {
+            compare_up_to(one);
             if (first_ <= last_) relax(one, zero, one, false);
             trace();
         }
@@ -501,7 +577,7 @@ class Search {
     // Sets the range of nodes from which a step can be part of a chain within budget, and within
     // the tube if there is one.
     void keep_within_budget(Sweep& sweep) {
-        const double left = budget_ - least_ - sweep.rest;
+        const double left = budget_ - least_.paid - sweep.rest;
         const double room = left - sweep.slack;
         if (room < 0 || sweep.di > zeros_.size() || sweep.dj > ones_.size()) return;
         Range is{sweep.zero.first(room), sweep.zero.last(room) - sweep.di};
@@ -589,11 +665,11 @@ class Search {
         }
     }
 
-    // Drops nodes from which no chain within budget goes on, and finds what all others have cost at
-    // least, beyond points that were taken too early (docs/distance.md, theorem 3). Costs a pass
-    // over all nodes: only now and then.
-    void trim(double v, bool sample) {
-        if (relaxed_ - since_ < 3 * live_) return;
+    // Drops nodes from which no chain within budget goes on, and finds what all others cost at
+    // least (docs/distance.md, theorems 3 and 8). Costs a pass over all nodes: only now and then.
+    // Returns whether it did.
+    bool trim(double v, bool sample) {
+        if (relaxed_ - since_ < 3 * live_) return false;
         since_ = relaxed_;
         const PricePair price = problem_.prices.at(v);
         const View zero = problem_.zeros_from(v, price, zeros_.up_to(v));
@@ -604,7 +680,7 @@ class Search {
             js.from = std::min(js.from, row(i).lo);
             js.to = std::max(js.to, row(i).hi);
         }
-        if (js.empty()) return;
+        if (js.empty()) return false;
         lag_.resize(std::max(lag_.size(), index(js.to - js.from + 1)));
         lead_.resize(lag_.size());
         const Stretch lag{lag_.data(), js.from}, lead{lead_.data(), js.from};
@@ -614,7 +690,7 @@ class Search {
             lead[j] = std::max(0.0, cost);
         }
         const double limit = budget_ - request_.bounds.from(v);
-        double shortest = unreached;
+        Least shortest{unreached, unreached, unreached};
         Count first = last_ + 1, last = first_ - 1;
         live_ = 1;
         for (Count i = first_; i <= last_; ++i) {
@@ -626,22 +702,71 @@ class Search {
             while (!here.idle() && dead(here.lo)) ++here.lo;
             while (!here.idle() && dead(here.hi)) --here.hi;
             if (here.idle()) continue;
-            double least = unreached;
-            for (Count j = here.lo; j <= here.hi; ++j)
-                if (!dead(j)) least = std::min(least, *here.length(j) - lead[j]);
-            shortest = std::min(shortest, least - std::max(0.0, cost));
+            Least least{unreached, unreached, unreached};
+            for (Count j = here.lo; j <= here.hi; ++j) {
+                if (dead(j)) continue;
+                const double length = *here.length(j), late = length + lag[j];
+                least.paid = std::min(least.paid, length - lead[j]);
+                least.between = std::min(least.between, late - lead[j]);
+                least.whole = std::min(least.whole, late);
+            }
+            shortest.paid = std::min(shortest.paid, least.paid - std::max(0.0, cost));
+            shortest.between = std::min(shortest.between, least.between - cost);
+            shortest.whole = std::min(shortest.whole, least.whole + std::max(0.0, -cost));
             first = std::min(first, i);
             last = i;
             live_ += here.hi - here.lo + 1;
         }
         first_ = first;
         last_ = last;
-        least_ = std::max(least_, std::min(shortest - request_.slop, request_.budget));
+        least_.raise(shortest, request_.slop, request_.budget);
         if (sample) {
             found_.values.push_back(v);
-            found_.lengths.push_back(least_);
+            found_.lengths.push_back(least_.paid);
         }
         limits_.reached(v, least_);
+        return true;
+    }
+
+    // Keeps the lengths of all nodes for a search from the other end, now and then.
+    void snap(const Value& v) {
+        const Count bytes = Snapshot::bytes(live_);
+        if (v.value < next_snap_ || snapped_ + bytes > limits_.memory / 8) return;
+        next_snap_ = v.value + 1.0 / snapshots;
+        snapped_ += bytes;
+        Snapshot taken(v, first_, live_);
+        for (Count i = first_; i <= last_; ++i) {
+            const Row& here = row(i);
+            taken.add(here.lo, here.hi, here.idle() ? nullptr : here.length(here.lo));
+        }
+        found_.snapshots->push_back(std::move(taken));
+    }
+
+    // Drops nodes from which, by a search from the other end, no chain within budget goes on: at
+    // each value of its snapshots, when all values up to there have been relaxed and none above.
+    void compare_up_to(const Value& v) {
+        const Snapshots& from = request_.snapshots;
+        if (!from.taken) return;
+        for (; compared_ < from.taken->size(); ++compared_) {
+            const Snapshot& other = (*from.taken)[from.taken->size() - 1 - compared_];
+            if (!other.mirrored_below(v)) return;
+            compare(other, budget_ + from.loss);
+        }
+    }
+
+    void compare(const Snapshot& other, double enough) {
+        for (Count i = first_; i <= last_; ++i) {
+            Row& here = row(i);
+            for (Count j = here.lo; j <= here.hi; ++j) {
+                double& length = *here.length(j);
+                if (length + other.at(ones_.size() - j, zeros_.size() - i) > enough)
+                    length = unreached;
+            }
+            while (!here.idle() && *here.length(here.lo) == unreached) ++here.lo;
+            while (!here.idle() && *here.length(here.hi) == unreached) --here.hi;
+        }
+        while (first_ <= last_ && row(first_).idle()) ++first_;
+        while (first_ <= last_ && row(last_).idle()) --last_;
     }
 
     // Whether the values strictly inside a cell can be left out.
@@ -663,7 +788,7 @@ class Search {
         const double widest = std::max(m.value - low.value, high.value - m.value);
         const double slack = price.slack(m.value) - widest * (1 + std::abs(price.zero - price.one));
         const double slacks = real(m.r) * std::max(0.0, slack);
-        const double left = budget_ - least_ - request_.bounds.from(high.value) - slacks;
+        const double left = budget_ - least_.paid - request_.bounds.from(high.value) - slacks;
         if (left < 0) return State::left_out;
         const View zero_low = problem_.zeros_from(low.value, price_low, zeros_low);
         const View zero_high = problem_.zeros_from(high.value, price_high, zeros_high);

@@ -55,11 +55,12 @@ class ChainProblem {
     chains::Found search(chains::Limits& limits, double budget, double cut, bool profile,
                          double slop, std::int64_t heavy,
                          const std::optional<BoundsColumns>& bounds,
-                         const std::optional<TubeColumns>& tube) const {
+                         const std::optional<TubeColumns>& tube, const chains::Found* other) const {
         require(heavy >= 1, "heavy must be positive");
-        chains::Request request{budget, cut, profile, slop, heavy, {}, {}};
+        chains::Request request{budget, cut, profile, slop, heavy, {}, {}, {}};
         if (bounds) request.bounds = bounds_of(*bounds);
         if (tube) request.tube = tube_of(*tube);
+        if (other) request.snapshots = {other->snapshots, other->loss};
         const nb::gil_scoped_release unlocked;
         return chains::Search(*problem_, request, limits).run();
     }
@@ -104,8 +105,14 @@ void bind_distance(nb::module_& m) {
     nb::class_<Limits>(m, "SearchLimits")
         .def(nb::init<std::int64_t, double>(), "memory"_a, "seconds"_a)
         .def("stop", &Limits::stop, "Make the search end soon.")
-        .def_prop_ro("progress", &Limits::progress,
-                     "A value, and what chains cost at least up to there.");
+        .def_prop_ro(
+            "progress",
+            [](const Limits& limits) {
+                const auto [value, least] = limits.progress();
+                return std::make_tuple(value, least.paid, least.between, least.whole);
+            },
+            "A value, and what chains cost at least: up to there, with what they owe there, in "
+            "all.");
     nb::class_<Found>(m, "FoundChain")
         .def_prop_ro(
             "outcome", [](const Found& found) { return static_cast<int>(found.outcome); },
@@ -123,7 +130,7 @@ void bind_distance(nb::module_& m) {
              "zeros"_a, "zero_prices"_a, "ones"_a, "one_prices"_a, "shift"_a, "nodes"_a, "prices"_a,
              "mirrored"_a)
         .def("search", &ChainProblem::search, "limits"_a, "budget"_a, "cut"_a, "profile"_a,
-             "slop"_a, "heavy"_a, "bounds"_a.none(), "tube"_a.none(),
+             "slop"_a, "heavy"_a, "bounds"_a.none(), "tube"_a.none(), "other"_a.none(),
              "Find the shortest chain within the budget.");
 }
 

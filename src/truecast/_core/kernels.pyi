@@ -435,7 +435,7 @@ class SearchLimits:
     def __init__(self, memory: int, seconds: float) -> None: ...
     def stop(self) -> None: ...
     @property
-    def progress(self) -> tuple[float, float]: ...
+    def progress(self) -> tuple[float, float, float, float]: ...
 
 class FoundChain:
     @property
@@ -480,6 +480,7 @@ class ChainProblem:
             NDArray[np.float64], NDArray[np.float64], float, NDArray[np.int64], NDArray[np.int64]
         ]
         | None,
+        other: FoundChain | None,
     ) -> FoundChain: ...
 
 def run_streams(

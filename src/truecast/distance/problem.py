@@ -52,6 +52,7 @@ class Found:
     witness: Witness | None
     bounds: Bounds
     peak: int
+    kernel: _core.FoundChain
 
 
 @dataclass(frozen=True)
@@ -129,12 +130,15 @@ class Problem:
         bounds: Bounds | None = None,
         tube: Tube | None = None,
         heavy: int = 64,
+        other: Found | None = None,
     ) -> Found:
         """Find the shortest chain within budget.
 
         It leaves out values at a loss of at most 1.25 `cut` a round. With `profile`, the bounds
         that it returns hold for a search from the other end; they are taken at values with one in
         `heavy` of the points between their parents. In a tube, it finds chains but proves nothing.
+        `other` is what a search from the other end has found, with a profile, and a budget that
+        exceeds this one by its loss.
         """
         found = self._kernel.search(
             limits,
@@ -145,6 +149,7 @@ class Problem:
             heavy=heavy,
             bounds=bounds,
             tube=tube,
+            other=None if other is None else other.kernel,
         )
         return Found(
             _ENDINGS[found.outcome],
@@ -154,6 +159,7 @@ class Problem:
             # what was found up to a value bounds, from the other end, what comes after it
             Bounds(1 - found.values[::-1], np.maximum(found.lengths[::-1] - found.loss, 0.0)),
             found.peak,
+            found,
         )
 
     def _witness(self, found: _core.FoundChain) -> Witness | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import sys
 import time
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from truecast import _check
 from truecast._core import SearchLimits
-from truecast.distance.problem import Bounds, Found, Problem, Tube
+from truecast.distance.problem import Found, Problem, Tube
 from truecast.distance.rounding import rounded
 from truecast.distance.witness import Witness, cost, grouped
 from truecast.errors import InputError
@@ -306,11 +307,12 @@ class _Bracket:
     def certify(self, pool: ThreadPoolExecutor, problem: Problem) -> None:
         """Search everything within budget from both ends, ever more closely.
 
-        What one end finds bounds the other's next search (docs/distance.md, theorem 8), within
-        the budget that those bounds hold for.
+        What one end finds bounds the other's next search, node by node (docs/distance.md, theorem
+        8), within the budget that those bounds hold for. So the first search, which knows nothing,
+        is a coarse one.
         """
-        loss = (self.upper - self.lower) / 16
-        bounds: list[Bounds | None] = [None, None]
+        loss = (self.upper - self.lower) / 4
+        others: list[Found | None] = [None, None]
         holds = 0.0
         ends = [problem, problem.mirrored()]
         while not (self.done() or self.ended):
@@ -320,7 +322,7 @@ class _Bracket:
             # in the end, it is enough to show that no chain is much shorter than the best so far
             budget = self.upper - self.worth + (1.05 * loss - enough if last else 2 * loss)
             if budget > holds:
-                bounds = [None, None]
+                others = [None, None]
             limits = [self.limits(2), self.limits(2)]
             tasks = [
                 pool.submit(
@@ -329,20 +331,22 @@ class _Bracket:
                     budget=budget,
                     cut=loss / (1.25 * self.rounds),
                     profile=not last,
-                    bounds=bound,
+                    bounds=None if other is None else other.bounds,
+                    other=other,
                 )
-                for end, limit, bound in zip(ends, limits, bounds, strict=True)
+                for end, limit, other in zip(ends, limits, others, strict=True)
             ]
             found = self.wait(tasks, limits, partial(_so_far, tasks, limits, budget, loss))
             self.take(found)
             if last and not self.done():
                 self.ended = self.ended or "rounding"
-            bounds = [found[1].bounds, found[0].bounds]
+            others = [found[1], found[0]]
             holds = budget - max(one.loss for one in found)
-            loss /= 64
+            loss /= 32
 
     def limits(self, searches: int) -> SearchLimits:
-        memory = self.memory // searches - self.rounds * _BYTES
+        # snapshots, its own and those from the other end, take an eighth each
+        memory = self.memory * 4 // 5 // searches - self.rounds * _BYTES
         seconds = max(0.0, self.deadline - time.monotonic())
         return SearchLimits(memory, seconds)
 
@@ -456,8 +460,9 @@ def _so_far(
     What is known of the parts before and after may be added while the parts do not overlap
     (docs/distance.md, theorem 8).
     """
-    (before, length_before), (after, length_after) = (limit.progress for limit in limits)
-    lengths = (length_before, length_after)
-    known = min(budget, sum(lengths) if before <= 1 - after else max(lengths)) - loss
+    (before, *first), (after, *second) = (limit.progress for limit in limits)
+    apart = before <= 1 - after
+    sums = map(operator.add, first, reversed(second)) if apart else (first[-1], second[-1])
+    known = min(budget, max(sums)) - loss
     over = [found for found in (task.result() for task in tasks if task.done()) if not found.ended]
     return max(known, *(min(found.length, budget) - found.loss for found in over), -math.inf)

@@ -187,7 +187,7 @@ def test_bytes_that_end_late_or_unpack_without_end_are_refused(
         tc.BentGrid.from_bytes(data)
 
 
-BOMBS = """
+BOMBS = '''
 import resource, sys, zlib
 import truecast as tc
 from truecast.state import Saveable
@@ -197,12 +197,17 @@ def below(kind):
     return [kind, *(deeper for child in kind.__subclasses__() for deeper in below(child))]
 
 def bomb(cell, megabytes):
-    packer = zlib.compressobj(9)
+    """Pack one megabyte and repeat it, as if all had been packed."""
     start = b'{"format": "truecast", "version": 1, "kind": "X", "config": {}, "crc32": 0,'
     start += b' "state": [0'
     part = cell * ((1 << 20) // len(cell))
-    packed = b"".join([packer.compress(start), *(packer.compress(part) for _ in range(megabytes))])
-    return b"TRUECAST\1" + packed + packer.compress(b"]}") + packer.flush()
+    packer = zlib.compressobj(9, wbits=-15)
+    first, more = (packer.compress(x) + packer.flush(zlib.Z_FULL_FLUSH) for x in (start, part))
+    packed = first + more * megabytes + packer.compress(b"]}") + packer.flush()
+    check = zlib.adler32(start)
+    for text in [*[part] * megabytes, b"]}"]:
+        check = zlib.adler32(text, check)
+    return b"TRUECAST\1" + b"\\x78\\xda" + packed + check.to_bytes(4, "big")
 
 kinds = [tc.Tally, *dict.fromkeys(below(Saveable))]
 assert len(kinds) > 20, kinds
@@ -219,7 +224,7 @@ for kind in kinds:
             continue
         sys.exit(f"{kind} took it")
 print(len(kinds))
-"""
+'''
 
 
 @pytest.mark.slow("unpacks gigabytes")

@@ -115,6 +115,8 @@ def test_percentages_have_two_digits(share: float) -> None:
         (numerals.figure(0.0), "0"),
         (numerals.figure(3.1e-9), "3.1\N{MULTIPLICATION SIGN}10⁻⁹"),
         (numerals.figure(1e-20), "< 10⁻¹⁵"),
+        (numerals.figure(1.52e293), "1.5\N{MULTIPLICATION SIGN}10²⁹³"),
+        (numerals.apart(1.52e293, 1.0), ("1.5\N{MULTIPLICATION SIGN}10²⁹³", "1.0000")),
         (numerals.p_value(0.295), "0.3"),
         (numerals.percent(0.295), "30\xa0%"),
         (numerals.between(0.0, 1e-7), ("0.000", "1\N{MULTIPLICATION SIGN}10⁻⁷")),

@@ -56,10 +56,12 @@ void bind_draws(nb::module_& m) {
     m.attr("DRAWN_BY_TABLES") = most_rounds;
     nb::class_<CalibratedOnes>(m, "CalibratedOnes")
         .def("__init__", &new_calibrated, "weights"_a, "p"_a)
-        .def("draw", &draw<CalibratedOnes>, "keys"_a, "out"_a);
+        .def("draw", &draw<CalibratedOnes>, "keys"_a, "out"_a,
+             "Ones of each forecast, if it came true as often as it says: a row for each key.");
     nb::class_<Bootstrap>(m, "Bootstrap")
         .def("__init__", &new_bootstrap, "counts"_a)
-        .def("draw", &draw<Bootstrap>, "keys"_a, "out"_a);
+        .def("draw", &draw<Bootstrap>, "keys"_a, "out"_a,
+             "How often each kind of round is drawn, with replacement: a row for each key.");
 }
 
 }  // namespace truecast

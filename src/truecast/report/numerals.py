@@ -25,7 +25,7 @@ __all__ = [
 
 NONE = "\N{EN DASH}"  # where there is no number
 MINUS = "\N{MINUS SIGN}"
-_SMALL = 1e-6  # below which a number is written with a power of ten
+_SMALL, _LARGE = 1e-6, 1e12  # outside of which a number is written with a power of ten
 _NOISE = 1e-15  # below which its digits are those of rounding
 _TIMES = "\N{MULTIPLICATION SIGN}"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -63,7 +63,7 @@ def figure(value: float) -> str:
     """
     if not math.isfinite(value):
         return "infinite" if math.isinf(value) else NONE
-    if value and abs(value) < _SMALL:
+    if _needs_power(value):
         return _power(value)
     return _fixed(value, max(4, _decimals(value, 2))) if value else "0"
 
@@ -76,8 +76,8 @@ def apart(one: float, other: float) -> tuple[str, str]:
     >>> apart(0.001703, 0.0017), apart(0.19, 0.16), apart(0.25, 0.25)
     (('0.0017030', '0.0017000'), ('0.1900', '0.1600'), ('0.2500', '0.2500'))
     """
-    difference = abs(one - other)
-    if not _NOISE < difference < math.inf or min(abs(one), abs(other)) < _SMALL:
+    difference, sizes = abs(one - other), (abs(one), abs(other))
+    if not _NOISE < difference < math.inf or min(sizes) < _SMALL or max(sizes) >= _LARGE:
         return figure(one), figure(other)
     places = max(4, *(_decimals(value, 2) for value in (one, other, difference)))
     return _fixed(one, places), _fixed(other, places)
@@ -96,7 +96,7 @@ def roughly(value: float) -> str:
     >>> roughly(0.1134), roughly(0.0886), roughly(0.9999), roughly(0)
     ('0.11', '0.089', '1', '0')
     """
-    if value and abs(value) < _SMALL:
+    if _needs_power(value):
         return _power(abs(value))
     return _plain(_fixed(abs(value), max(0, _decimals(value, 2)))) if value else "0"
 
@@ -151,7 +151,7 @@ def percent(share: float) -> str:
 def points(share: float) -> str:
     """Return a share in percentage points: two digits, and all before the point. No words."""
     value = 100 * share
-    if value and abs(value) < _SMALL:
+    if _needs_power(value):
         return _power(value)
     return _fixed(value, max(0, _decimals(value, 2))).replace("-", MINUS) if share else "0"
 
@@ -177,6 +177,10 @@ def _fixed(value: float, places: int) -> str:
     """Return a number with these decimals, half rounded up: the same everywhere, and in percent."""
     rounded = Decimal(f"{value:.15g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
     return f"{rounded:f}"
+
+
+def _needs_power(value: float) -> bool:
+    return value != 0 and not _SMALL <= abs(value) < _LARGE
 
 
 def _power(value: float) -> str:

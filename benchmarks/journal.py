@@ -1,7 +1,9 @@
 """The journal of a service: how fast it replays, how soon a service is back, what many streams take.
 
-python benchmarks/journal.py                     # ten million rounds; some minutes
-python benchmarks/journal.py --rounds 300000     # to look at
+Needs the package with its serve extra.
+
+    python benchmarks/pages.py journal               # into the docs; ten million rounds, some minutes
+    python benchmarks/journal.py --rounds 300000     # to look at
 """
 
 from __future__ import annotations
@@ -114,29 +116,38 @@ def main() -> None:
     options = parser.parse_args()
     rounds = options.rounds
     header("The journal", "journal.py")
+    print("\nOn SQLite, in one process with what writes and reads.\n")
+    print("| what | measured | target |\n|---|---|---|")
+
+    def row(what: str, measured: str, target: str = "") -> None:
+        print(f"| {what} | {measured} | {target} |", flush=True)
+
     with tempfile.TemporaryDirectory() as folder:
         before, after, seconds, again = asyncio.run(many_streams(f"sqlite:///{folder}/many.db"))
-        print(
-            f"{STREAMS:,} streams, {MOST_OPEN:,} of them in memory: {after:,.0f} MB "
-            f"(before: {before:,.0f} MB; asked: at most 500); "
-            f"made and used in {seconds:.1f} s, opened again in {again:.2f} s"
+        row(
+            f"MB with {STREAMS:,} streams, {MOST_OPEN:,} of them in memory",
+            f"**{after:,.0f}** ({before:,.0f} before)",
+            "500",
         )
+        row("seconds to make and use them", f"{seconds:.1f}")
+        row("seconds to open them again", f"{again:.2f}")
         few = min(rounds, 200_000)
         bare = bare_rate(few)
-        print(
-            f"without a journal: {bare:,.0f} rounds/s, a recalibrator and two monitors in batches"
-        )
+        row("rounds a second without a journal: a recalibrator and two monitors", f"{bare:,.0f}")
         for size, count in ((1, few), (1_000, rounds)):
             url = f"sqlite:///{folder}/{size}.db"
             asyncio.run(write(url, count, size))
             rate = replay_rate(url)
-            print(
-                f"replay of {count:,} rounds in requests of {size:,}: {rate:,.0f} rounds/s, "
-                f"{rate / bare:.2f} x without a journal (asked: 300,000)"
+            row(
+                f"rounds a second, replaying {count:,} in requests of {size:,}",
+                f"**{rate:,.0f}**, {rate / bare:.2f} of those without a journal",
+                "300,000",
             )
         taken, known = asyncio.run(restart(url))
-        print(
-            f"restart with {known:,} rounds behind it: {taken:.2f} s to the first forecast (asked: 1)"
+        row(
+            f"seconds from a start with {known:,} rounds behind it to the first forecast",
+            f"**{taken:.2f}**",
+            "1",
         )
 
 

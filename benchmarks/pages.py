@@ -184,6 +184,19 @@ def service() -> str:
     return f"{'; '.join(said)}; memory after a day {flat[1]} times that after three quarters"
 
 
+def journal() -> str:
+    """The service's journal: replay, restart, many streams."""
+    found = {row["what"]: row["measured"].replace("*", "") for row in rows(part("journal"))}
+    memory, replayed, restarted = (
+        next(said for what, said in found.items() if start in what)
+        for start in ("MB with", "in requests of 1,000", "rounds behind it")
+    )
+    return (
+        f"{memory.partition(' ')[0]} MB with 10,000 streams; replays {replayed.partition(', ')[0]} "
+        f"rounds a second; back after {restarted} s"
+    )
+
+
 def classes() -> str:
     """Several classes, to the best of other methods in hindsight, and what a round costs."""
     page = sections("classes")
@@ -244,6 +257,7 @@ PARTS = {
     "billion": Part(SPEED, "A billion rows", "billion.py", billion, "four minutes"),
     "spark": Part(SPEED, "Spark", "spark.py", spark, "15 minutes"),
     "serve": Part(SPEED, "The service", "serve.py", service, "five minutes"),
+    "journal": Part(SPEED, "The journal", "journal.py", journal, "five minutes"),
     "recalibrate": Part(
         REAL,
         "Streams",

@@ -68,10 +68,16 @@ def each(
         return [*pool.map(work, items)]
 
 
+# The next two are generators, which may be left in the middle and collected anywhere, even where a
+# thread is being started: they must not wait for threads then, which `with` would do. The threads
+# of a pool that nobody holds any more end by themselves.
+
+
 def ahead(items: Iterator[First]) -> Iterator[First]:
     """Yield the items in order; the next is made by another thread while one is in use."""
-    with Aside() as aside:
-        yield from aside.ahead(items)
+    aside = Aside()
+    yield from aside.ahead(items)
+    aside.end()
 
 
 def in_order(work: Callable[[First], Second], items: Iterator[First]) -> Iterator[Second]:
@@ -86,16 +92,17 @@ def in_order(work: Callable[[First], Second], items: Iterator[First]) -> Iterato
     from concurrent.futures import ThreadPoolExecutor  # slow to import, and for this alone
 
     waiting: deque[Future[Second]] = deque()
-    with ThreadPoolExecutor(most) as others:
-        raised = None
-        while raised is None or waiting:
-            if raised is None and len(waiting) < 2 * most:
-                try:
-                    waiting.append(others.submit(work, next(items)))
-                except Exception as error:  # StopIteration, too
-                    raised = error
-            else:
-                yield waiting.popleft().result()
+    others = ThreadPoolExecutor(most)
+    raised = None
+    while raised is None or waiting:
+        if raised is None and len(waiting) < 2 * most:
+            try:
+                waiting.append(others.submit(work, next(items)))
+            except Exception as error:  # StopIteration, too
+                raised = error
+        else:
+            yield waiting.popleft().result()
+    others.shutdown()
     if not isinstance(raised, StopIteration):
         raise raised
 
@@ -125,6 +132,10 @@ class Aside:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Wait until all work is done."""
         if self._pool is not None:
             self._pool.shutdown()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -107,3 +109,30 @@ def test_one_thread_gives_the_bits_of_several(monkeypatch):
         measures = tc.laplace_calibration_error(tally), tc.arc_energy(tally)
         found.append((tally, tc.Tally.from_predictions(y, p, sample_weight=weights), measures))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("threaded", ["ahead", "in_order"])
+def test_work_that_is_left_in_the_middle_is_not_waited_for(threaded, monkeypatch):
+    """A generator may be collected where waiting for a thread would be for ever."""
+    monkeypatch.setattr(_threads, "_processors", lambda: 2)
+    monkeypatch.setattr(_threads, "_quota", lambda: 2)
+    monkeypatch.delenv("TRUECAST_THREADS", raising=False)
+    go_on, done = threading.Event(), threading.Event()
+
+    def work(number):
+        if number > 0:
+            go_on.wait(10)
+            done.set()
+        return number
+
+    numbers = iter(range(3))
+    found = (
+        _threads.ahead(map(work, numbers))
+        if threaded == "ahead"
+        else _threads.in_order(work, numbers)
+    )
+    assert next(found) == 0
+    found.close()
+    assert not done.is_set()
+    go_on.set()
+    assert done.wait(10)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from truecast.errors import UnavailableError
 from truecast.serve.halves import Chances
 from truecast.serve.view import Sight, StreamView, view_of
 
@@ -29,12 +30,18 @@ class Overviews:
         self._thread = ThreadPoolExecutor(1, "truecast-overviews")
         self._turn = asyncio.Lock()
         self._waiting: dict[str, asyncio.Task[StreamView]] = {}
+        self._tasks: set[asyncio.Task[StreamView]] = set()
+        self._closed = False
 
     async def of(self, name: str) -> StreamView:
         """Return everything about a stream; raise what the writer raises."""
+        if self._closed:
+            raise UnavailableError("the service is being stopped")
         task = self._waiting.get(name)
         if task is None:
             task = self._waiting[name] = asyncio.create_task(self._made(name))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         return await asyncio.shield(task)  # a caller who leaves does not take it from the others
 
     async def _made(self, name: str) -> StreamView:
@@ -44,6 +51,8 @@ class Overviews:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._thread, view_of, sight, self._chances)
 
-    def close(self) -> None:
-        """Finish what is under way, and make no more."""
-        self._thread.shutdown()
+    async def close(self) -> None:
+        """Finish what was asked for, and make no more."""
+        self._closed = True
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.to_thread(self._thread.shutdown)

@@ -16,7 +16,7 @@ import psycopg
 
 from truecast.serve.arrays import Blobs, Numbers, Texts, register
 from truecast.serve.events import ORIGIN, Entry, Head
-from truecast.serve.store import SCHEMA, Batch, Key, Known, LockedError, Snapshot, StreamRow
+from truecast.serve.store import SCHEMA, Batch, Key, Known, LockedError, Snapshot, StreamRow, slices
 
 __all__ = ["PostgresStore"]
 
@@ -111,6 +111,11 @@ class PostgresStore:
         """See `Store`. The lock is held by the session."""
         with self._closed_on_error():
             self._connect()
+            if (encoding := self.db.info.parameter_status("server_encoding")) != "UTF8":
+                raise LockedError(
+                    f"this database is encoded in {encoding}, and ids may be any text: make one "
+                    "with createdb -E UTF8 -T template0"
+                )
             patience = time.monotonic() + _PATIENCE
             while not self._locked():
                 if not wait and time.monotonic() > patience:
@@ -150,6 +155,7 @@ class PostgresStore:
             autocommit=True,
             prepare_threshold=2,
             connect_timeout=5,
+            client_encoding="utf8",
             tcp_user_timeout=10_000,  # milliseconds: a network that swallows everything is an error
         )
         register(self._db)
@@ -266,8 +272,8 @@ class PostgresStore:
                 cursor.execute("UPDATE truecast_meta SET numbers = %b", (number,))
             if batch.entries:
                 self._append(cursor, batch.entries)
-            if batch.ids:
-                cursor.execute(_SAVE_IDS, _rows_of(batch.ids))
+            for some in slices([*batch.ids.items()]):
+                cursor.execute(_SAVE_IDS, _rows_of(some))
             if batch.indexed:
                 cursor.execute("UPDATE truecast_meta SET indexed = %b", (batch.indexed,))
             for stream in batch.deleted:
@@ -366,9 +372,10 @@ class PostgresStore:
         return int(self._one("SELECT pg_database_size(current_database())")[0])
 
 
-def _rows_of(ids: Mapping[Key, Known]) -> tuple[Any, ...]:
+def _rows_of(ids: list[tuple[Key, Known]]) -> tuple[Any, ...]:
     """Return the columns of the table of ids; -1 is no outcome."""
-    streams, names = zip(*ids, strict=True)
-    tickets, scores, said, outcomes = zip(*ids.values(), strict=True)
+    keys, known_of = zip(*ids, strict=True)
+    streams, names = zip(*keys, strict=True)
+    tickets, scores, said, outcomes = zip(*known_of, strict=True)
     known = Numbers([-1 if outcome is None else outcome for outcome in outcomes])
     return Numbers(streams), Texts(names), Numbers(tickets), Blobs(scores), Blobs(said), known

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Sequence
 import numpy as np
 
 from truecast.errors import StateError
-from truecast.serve.events import Forecasts, Outcomes, decode
+from truecast.serve.events import Body, Entry, Forecasts, Outcomes, decode, digest_of
 from truecast.serve.store import Batch, Key, Known, Store
 
 __all__ = ["Recent", "rows_of"]
@@ -110,7 +110,7 @@ def unindexed(store: Store, streams: Container[int]) -> dict[Key, Known]:
         if entry.body is None or entry.stream not in streams:
             continue
         try:
-            body = decode(entry)
+            body = _checked(entry)
         except StateError as error:
             _log.error("ids of a damaged entry are not known: %s", error)
             continue
@@ -131,6 +131,12 @@ def unindexed(store: Store, streams: Container[int]) -> dict[Key, Known]:
         if known is not None and known.ticket == ticket:
             made[key] = known._replace(outcome=outcome)
     return made
+
+
+def _checked(entry: Entry) -> Body:
+    if entry.body is None or digest_of(entry.body) != entry.digest:
+        raise StateError(f"entry {entry.seq} does not fit its checksum")
+    return decode(entry)
 
 
 def rows_of(stream: int, body: Forecasts) -> dict[Key, Known]:

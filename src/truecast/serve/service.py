@@ -220,8 +220,9 @@ class Service:
 
     async def close(self) -> None:
         """Answer what was asked, save all streams, and let others write."""
+        await self._overviews.close()  # first: they ask the writer
+        self._writer.end()
         await asyncio.to_thread(self._writer.stop)
-        await asyncio.to_thread(self._overviews.close)
         self._writer.store.close()
 
     async def _ask(self, request: Any, rows: int = 1) -> Any:

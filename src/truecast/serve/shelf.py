@@ -148,17 +148,19 @@ class Shelf:
             self.live.pop(name, None)
 
     def refresh(self, name: str) -> StreamInfo | None:
-        """Return what a list shows of a stream, as it is now."""
+        """Return what a list shows of a stream; as it is now, if it is in memory."""
         listed, stream = self.listed.get(name), self.live.get(name)
-        if listed is None or stream is None:
+        if listed is None:
             return None
-        listed.info = info_of(listed, stream)
+        if stream is not None:
+            listed.info = info_of(listed, stream)
         return listed.info
 
     def snapshot(self, name: str, *, whole: bool = False) -> Snapshot:
         """Return the state of a stream to be written; of one with few entries only its figures."""
         listed, stream = self.listed[name], self.live[name]
-        info = info_of(listed, stream).to_json()
+        listed.info = info_of(listed, stream)
+        info = listed.info.to_json()
         state = to_snapshot(stream) if whole or stream.rows > BRIEF or not listed.brief else b""
         return Snapshot(listed.number, stream.seq, state, info)
 

@@ -19,7 +19,7 @@ import msgspec
 from truecast._atomic import hold, make_folder
 from truecast.errors import FileError
 from truecast.serve.events import ORIGIN, Entry, Head
-from truecast.serve.store import SCHEMA, Batch, Key, Known, LockedError, Snapshot, StreamRow
+from truecast.serve.store import SCHEMA, Batch, Key, Known, LockedError, Snapshot, StreamRow, slices
 
 __all__ = ["SQLiteStore"]
 
@@ -333,8 +333,8 @@ def _save_ids(db: sqlite3.Connection, ids: Mapping[Key, Known]) -> None:
     rows: dict[int, list[tuple[str, Known]]] = {}
     for (stream, name), known in ids.items():
         rows.setdefault(stream, []).append((name, known))
-    for stream, own in rows.items():
-        names, known_of = zip(*own, strict=True)
+    for stream, some in ((stream, some) for stream, own in rows.items() for some in slices(own)):
+        names, known_of = zip(*some, strict=True)
         tickets, scores, said, outcomes = zip(*known_of, strict=True)
         numbers = [
             b"%20d%10d" % (ticket, -1 if outcome is None else outcome)

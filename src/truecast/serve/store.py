@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from truecast.errors import TruecastError
 from truecast.serve.events import Entry, Head
 
-__all__ = ["Batch", "Key", "Known", "LockedError", "Snapshot", "Store", "StreamRow"]
+__all__ = ["Batch", "Key", "Known", "LockedError", "Snapshot", "Store", "StreamRow", "slices"]
 
 SCHEMA = 2
+_SLICE = 2_000  # rows of ids in a statement
+
+Row = TypeVar("Row")
 
 Key = tuple[int, str]  # the number of a stream, and an id in it
 
@@ -49,6 +52,12 @@ class StreamRow(NamedTuple):
     info: bytes | None
     brief: bool  # whether its snapshot has no state
     behind: int  # entries after its snapshot
+
+
+def slices(rows: list[Row]) -> Iterator[list[Row]]:
+    """Yield rows of the table of ids, few enough for one statement: some have many classes."""
+    for start in range(0, len(rows), _SLICE):
+        yield rows[start : start + _SLICE]
 
 
 @dataclass(slots=True)

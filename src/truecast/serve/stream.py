@@ -163,7 +163,7 @@ class LiveStream:
             ticket = self.recalibrator.issue(score)
         except InputError as error:
             raise InputError("score", error.rule, error.value, 0) from error
-        self._note_issued(at, score, ticket.p)
+        self._note_issued(at, score + 0.0, ticket.p)  # as in the journal: no -0.0
         self.last_forecast = at
         said: float = ticket.p
         return said

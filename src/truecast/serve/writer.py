@@ -106,6 +106,8 @@ class Writer:
         self._dirty: dict[str, float] = {}  # streams that changed, and when to tell
         self._told: dict[str, float] = {}  # when there was news of a stream
         self._next_news = 0.0
+        self._ended = False  # for those who ask
+        self._ending = False  # for the thread
         self._broken = False
         self._next_try, self._pause = 0.0, BACK_OFF[0]
         self._next_size = 0.0
@@ -117,6 +119,8 @@ class Writer:
 
     def ask(self, request: Request, rows: int = 1) -> asyncio.Future[Any]:
         """Return what will be answered."""
+        if self._ended:
+            raise UnavailableError("the service is being stopped")
         future = self.loop.create_future()
         if not self._fresh:
             self.loop.call_soon(self._hand_over)
@@ -133,10 +137,14 @@ class Writer:
         if fresh:
             self._queue.put(fresh)
 
-    def stop(self) -> None:
-        """Answer what was asked, save all streams, and end. Blocks."""
+    def end(self) -> None:
+        """Take no more requests; those asked before are answered."""
         self._hand_over()
+        self._ended = True
         self._queue.put(None)
+
+    def stop(self) -> None:
+        """Wait until all is answered and all streams are saved. Blocks."""
         self._thread.join()
 
     def _read(self) -> None:
@@ -166,23 +174,17 @@ class Writer:
         """Return what is waiting; all of it, up to a number of rows. False at the end."""
         asked: list[Asked] = []
         rows = 0
-        going = self._take()
+        self._ending = self._ending or not self._take()
         while self._next and rows < MOST_ROWS:
             asked.append(self._next.popleft())
             rows += asked[-1].rows
-        if not going:
-            asked.extend(self._next)  # at the end, whatever there is
-            return asked, False
         self.health.waiting = len(self._next)
-        if time.monotonic() >= self._next_size and not self._broken:
-            self._next_size = time.monotonic() + SIZE
-            self.health.size = self.store.size()
-        return asked, True
+        return asked, bool(self._next) or not self._ending
 
     def _take(self) -> bool:
         """Take what is in the queue, or wait until there is something. False at the end."""
         timeout = THIN / 2 if self._dirty or self._broken else None
-        if self.shelf.behind or self._next:
+        if self._next or (self.shelf.behind and not self._broken):
             timeout = 0.0
         with suppress(queue.Empty):
             fresh = self._queue.get(timeout=timeout)
@@ -208,6 +210,15 @@ class Writer:
             self._fail(asked, UnavailableError(reason, retry_after=self._pause))
             return
         self._answer(answers)
+        try:
+            self._look_at_size()
+        except Exception as error:  # all is answered: the next ones meet a database that is gone
+            self._break(error)
+
+    def _look_at_size(self) -> None:
+        if time.monotonic() >= self._next_size:
+            self._next_size = time.monotonic() + SIZE
+            self.health.size = self.store.size()
 
     def _write(self, asked: list[Asked]) -> list[Answer]:
         """Apply all requests, make them durable, and return the answers."""

@@ -139,6 +139,7 @@ async def serve(
         finally:
             server.should_exit = True
             await listening
+            stopping.release()
         log(logging.INFO, "stopped")
         return stopping.signal
 
@@ -180,12 +181,19 @@ class _Stopping:
 
     def __init__(self, event: asyncio.Event, signals: bool) -> None:
         self._event = event
+        self._signals = (signal.SIGTERM, signal.SIGINT) if signals else ()
         self.signal: int | None = None
-        if signals:
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                with suppress(NotImplementedError):  # Windows
-                    loop.add_signal_handler(number, self._heard, number)
+        loop = asyncio.get_running_loop()
+        for number in self._signals:
+            with suppress(NotImplementedError):  # Windows
+                loop.add_signal_handler(number, self._heard, number)
+
+    def release(self) -> None:
+        """Let signals do again what they do in other programs."""
+        loop = asyncio.get_running_loop()
+        for number in self._signals:
+            with suppress(NotImplementedError):
+                loop.remove_signal_handler(number)
 
     def _heard(self, number: int) -> None:
         self.signal = number

@@ -236,7 +236,8 @@ class Lockstep:
     """A problem, and the least reduced cost of its chains in fractions."""
 
     def __init__(self, y: np.ndarray, p: np.ndarray, prices: Prices) -> None:
-        self.problem = Problem.of(tc.Tally.from_predictions(y, p), *prices)
+        self.tally = tc.Tally.from_predictions(y, p)
+        self.problem = Problem.of(self.tally, *prices)
         self.ends = [self.problem, self.problem.mirrored()]
         self.rounds, self.limits = len(y), dict[int, SearchLimits]()
         self.heavy = 1 + 7 * len(y) % 5  # few values with data between their parents are heavy
@@ -280,10 +281,10 @@ class Lockstep:
             if budget >= self.least + Fraction(found.loss):
                 assert found.witness is not None
         if found.witness is not None:  # an upper bound, and not a loose one
-            assert (
-                found.length
-                >= self.least - Fraction(self.problem.slop) - Fraction(self.rounds * budget) / 2**49
-            )
+            error = Fraction(self.problem.slop) + Fraction(self.rounds * budget) / 2**49
+            assert found.length >= self.least - error
+            witness_cost = Fraction(verify_witness(self.tally, witness=found.witness, total=True))
+            assert witness_cost <= Fraction(self.problem.worth) + Fraction(found.length) + error
         return found
 
 

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from truecast import _core
 from truecast.files import guess, open_table, rounds
 from truecast.files.delimited import Delimited
+from truecast.files.output import open_output
 from truecast.files.rounds import Rounds
 from truecast.files.source import Lines
+from truecast.files.unfinished import part_path
 from truecast.reference import delimited as plain
 
 PRECISE = "8446744073709551615.25e-3"  # in other libraries the engine reads what has many digits
@@ -126,6 +128,7 @@ CONTENTS = {
 
 
 CONTENTS_IN_BYTES = {name: text.encode() for name, text in CONTENTS.items()}
+CONTENTS_IN_BYTES["byte order mark"] = b"a,p,y\n\xef\xbb\xbfq,0.5,1\n"
 CONTENTS_IN_BYTES["Latin-1"] = b"a,p,y\n" + b"x,0.25,1\n" * 20 + b"\xfc,0.5,0\n"
 
 
@@ -143,6 +146,16 @@ def test_rounds_are_the_same_by_either_reader(
             found = guess(table.name, table.columns, group="a", percent=percent)
             yield from rounds(table, found, whole=True, skip_bad=1)
 
+    def written(parts: list[Rounds]) -> bytes:
+        with open_table(str(path)) as table:
+            output = open_output(tmp_path / "out.csv", table, ["new"])
+            for part in parts:
+                output.write(part, part.p[0][:, None] / 3)
+            output.finish()
+            text = part_path(tmp_path / "out.csv").read_bytes()
+            output.discard()
+        return text
+
     def joined(parts: list[Rounds]) -> tuple[object, ...]:
         frames = [part.whole[:] for part in parts if isinstance(part.whole, Lines | pl.DataFrame)]
         places = [part.place(row) for part in parts for row in range(len(part))]
@@ -152,7 +165,20 @@ def test_rounds_are_the_same_by_either_reader(
 
     ours = [*read()]
     monkeypatch.setattr(Delimited, "_plain", lambda *_: None)
-    assert joined(ours) == joined([*read()])
+    theirs = [*read()]
+    assert joined(ours) == joined(theirs)
+    assert written(ours) == written(theirs)
+
+
+def test_a_value_is_written_for_every_line(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"p,y\n0.5,1\n0.5,0\n")
+    with open_table(str(path)) as table:
+        (part,) = rounds(table, guess(table.name, table.columns), whole=True)
+        output = open_output(tmp_path / "out.csv", table, ["new"])
+        with pytest.raises(RuntimeError, match="as many values as lines"):
+            output.write(part, np.array([[0.5]]))
+        output.discard()
 
 
 def _outcomes(part: Rounds) -> list[float]:

@@ -182,6 +182,18 @@ def test_sums_of_weights_are_exact_but_for_one_rounding(
             assert sums[at] == math.fsum(weight for y, p, weight in rows if (y, p) == (bit, place))
 
 
+@pytest.mark.parametrize("many", [0, 5000])
+def test_a_weight_of_minus_zero_is_zero(many: int) -> None:
+    """Whether forecasts are few, and summed in a table, or many, and sorted."""
+    y = np.array([0, 1] * 2 + [0] * many)
+    p = np.concatenate([[0.25, 0.25, 0.75, 0.75], (np.arange(many) + 0.5) / max(many, 1)])
+    weights = np.array([-0.0, 1.0, 1.0, -0.0] + [1.0] * many)
+    tally = tc.Tally.from_predictions(y, p, sample_weight=weights)
+    at = np.searchsorted(tally.p, [0.25, 0.75])
+    assert tally.zeros[at].tobytes() == np.array([0.0, 1.0]).tobytes()
+    assert tally.ones[at].tobytes() == np.array([1.0, 0.0]).tobytes()
+
+
 @pytest.mark.parametrize("n", [300, 5000, 300_000])
 @pytest.mark.parametrize("places", [2, 4, 17])
 @pytest.mark.parametrize("kind", [float, int])

@@ -249,11 +249,15 @@ class Limits {
 // The lengths of all nodes that a search still had at a value; infinite elsewhere. Rounded down.
 class Snapshot {
   public:
-    Snapshot(const Value& v, Count first, Count nodes) : r_(v.r), s_(v.s), first_(first) {
+    Snapshot(const Value& v, Count first, Count rows, Count nodes)
+        : r_(v.r), s_(v.s), first_(first) {
+        rows_.reserve(index(rows));
         lengths_.reserve(index(nodes));
     }
 
-    static Count bytes(Count nodes) { return nodes * static_cast<Count>(sizeof(float)); }
+    static Count bytes(Count rows, Count nodes) {
+        return rows * static_cast<Count>(sizeof(Row)) + nodes * static_cast<Count>(sizeof(float));
+    }
 
     void add(Count lo, Count hi, const double* lengths) {
         rows_.push_back({lo, static_cast<Count>(lengths_.size())});
@@ -284,8 +288,9 @@ class Snapshot {
     std::vector<float> lengths_;
 
     static float rounded_down(double length) {
+        constexpr float lowest = -std::numeric_limits<float>::infinity();
         const auto near = static_cast<float>(length);
-        return static_cast<double>(near) > length ? std::nextafter(near, -1.0f) : near;
+        return static_cast<double>(near) > length ? std::nextafter(near, lowest) : near;
     }
 };
 
@@ -404,7 +409,11 @@ class Search {
             relax_all();
         } catch (const std::bad_alloc&) {
             found_.outcome = Outcome::out_of_memory;
+            found_.zeros.clear();  // a chain that was only partly traced is none
+            found_.ones.clear();
+            found_.values.resize(found_.lengths.size());
         }
+        found_.loss = knapsack() + real(problem_.rounds()) * steepest_;
         return std::move(found_);
     }
 
@@ -499,7 +508,6 @@ class Search {
             if (first_ <= last_) relax(one, zero, one, false);
             trace();
         }
-        found_.loss = knapsack() + real(problem_.rounds()) * steepest_;
     }
 
     void poll() {
@@ -730,11 +738,12 @@ class Search {
 
     // Keeps the lengths of all nodes for a search from the other end, now and then.
     void snap(const Value& v) {
-        const Count bytes = Snapshot::bytes(live_);
+        const Count rows = std::max<Count>(0, last_ - first_ + 1);
+        const Count bytes = Snapshot::bytes(rows, live_);
         if (v.value < next_snap_ || snapped_ + bytes > limits_.memory / 8) return;
         next_snap_ = v.value + 1.0 / snapshots;
         snapped_ += bytes;
-        Snapshot taken(v, first_, live_);
+        Snapshot taken(v, first_, rows, live_);
         for (Count i = first_; i <= last_; ++i) {
             const Row& here = row(i);
             taken.add(here.lo, here.hi, here.idle() ? nullptr : here.length(here.lo));
@@ -754,16 +763,16 @@ class Search {
         }
     }
 
+    // Lengths stay: a later step to a node that was dropped here must not take the place of the one
+    // by which chains went on from it before.
     void compare(const Snapshot& other, double enough) {
         for (Count i = first_; i <= last_; ++i) {
             Row& here = row(i);
-            for (Count j = here.lo; j <= here.hi; ++j) {
-                double& length = *here.length(j);
-                if (length + other.at(ones_.size() - j, zeros_.size() - i) > enough)
-                    length = unreached;
-            }
-            while (!here.idle() && *here.length(here.lo) == unreached) ++here.lo;
-            while (!here.idle() && *here.length(here.hi) == unreached) --here.hi;
+            const auto dead = [&](Count j) {
+                return *here.length(j) + other.at(ones_.size() - j, zeros_.size() - i) > enough;
+            };
+            while (!here.idle() && dead(here.lo)) ++here.lo;
+            while (!here.idle() && dead(here.hi)) --here.hi;
         }
         while (first_ <= last_ && row(first_).idle()) ++first_;
         while (first_ <= last_ && row(last_).idle()) --last_;

@@ -19,11 +19,11 @@ namespace truecast {
 // The columns of a tally, one after the other in one piece of memory, with room for all rounds: the
 // forecasts, as bits, and their counts or sums of weights.
 template <typename Count>
-struct Columns {
+struct TallyColumns {
     std::uint64_t* forecasts;
     Count *zeros, *ones;
 
-    Columns(void* memory, std::size_t n)
+    TallyColumns(void* memory, std::size_t n)
         : forecasts(static_cast<std::uint64_t*>(memory)),
           zeros(static_cast<Count*>(memory) + n),
           ones(static_cast<Count*>(memory) + 2 * n) {}
@@ -35,7 +35,7 @@ using Stretches = std::vector<std::pair<std::size_t, std::size_t>>;
 // Close the gaps behind all stretches of all columns; returns how many distinct forecasts there
 // are.
 template <typename Count>
-std::ptrdiff_t join(const Stretches& stretches, const Columns<Count>& columns) {
+std::ptrdiff_t join(const Stretches& stretches, const TallyColumns<Count>& columns) {
     static_assert(sizeof(Count) == sizeof(std::uint64_t), "columns must be equally wide");
     std::size_t distinct = 0;
     for (const auto& [start, count] : stretches) distinct += count;
@@ -56,13 +56,13 @@ std::ptrdiff_t join(const Stretches& stretches, const Columns<Count>& columns) {
 
 // Which keys share a cell: stretches of 2^shift keys, of which the first has all lower ones, too,
 // and the last all higher ones. They begin at even keys: no forecast is in two of them.
-struct Cells {
+struct KeyCells {
     std::uint64_t low = 0, last = 0;
     unsigned shift = 0;
 
     // About 2^width of them, by a sample of the forecasts. The lowest few do not count: one that is
     // very small would take most of the cells.
-    Cells(const double* p, std::size_t n, unsigned width) {
+    KeyCells(const double* p, std::size_t n, unsigned width) {
         constexpr std::size_t size = 512;
         if (width == 0) return;
         std::vector<std::uint64_t> sample(size);
@@ -156,7 +156,7 @@ class Rounds {
     const Y* y_;
     std::size_t n_, threads_;
     std::uint64_t* keys_;
-    Cells cells_;
+    KeyCells cells_;
     std::vector<std::vector<std::size_t>> places_;
 };
 
@@ -165,7 +165,7 @@ class Rounds {
 template <typename Y>
 std::ptrdiff_t count(const double* p, const Y* y, std::size_t n, std::size_t threads,
                      void* memory) {
-    const Columns<std::int64_t> to(memory, n);
+    const TallyColumns<std::int64_t> to(memory, n);
     Rounds rounds(p, y, n, threads, to.forecasts);
     if (!rounds.pack_all()) return -1;
     std::uint64_t* const keys = reinterpret_cast<std::uint64_t*>(to.zeros);
@@ -182,7 +182,7 @@ std::ptrdiff_t count(const double* p, const Y* y, std::size_t n, std::size_t thr
 template <typename W, typename Y>
 std::ptrdiff_t weigh(const double* p, const Y* y, const W* weights, std::size_t n,
                      std::size_t threads, void* memory) {
-    const Columns<W> to(memory, n);
+    const TallyColumns<W> to(memory, n);
     Rounds rounds(p, y, n, threads, to.forecasts);
     if (!rounds.pack_all()) return -1;
     const std::unique_ptr<Weighed<W>[]> items(new Weighed<W>[n]);

@@ -77,7 +77,7 @@ template <typename Rate>
 std::vector<std::uint32_t> order_of_rates(Rate rate, std::size_t n) {
     std::vector<std::uint32_t> order;
     order.reserve(n);
-    std::vector<Placed> between;
+    std::vector<PlacedValue> between;
     for (std::size_t i = 0; i < n; ++i) {
         const double r = rate(i);
         if (r == 0.0)
@@ -86,7 +86,8 @@ std::vector<std::uint32_t> order_of_rates(Rate rate, std::size_t n) {
             between.emplace_back(r, i);
     }
     sort_values(between);
-    for (const Placed& item : between) order.push_back(static_cast<std::uint32_t>(item.place()));
+    for (const PlacedValue& item : between)
+        order.push_back(static_cast<std::uint32_t>(item.place()));
     for (std::size_t i = 0; i < n; ++i)
         if (rate(i) == 1.0) order.push_back(static_cast<std::uint32_t>(i));
     return order;

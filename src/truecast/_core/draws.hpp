@@ -113,7 +113,7 @@ class Laws {
 };
 
 // Counts of cells, independent of each other, each from a law of its own; a row for each key.
-class Cells {
+class DrawnCells {
   public:
     Laws laws;
     std::vector<std::uint32_t> law_of;
@@ -168,7 +168,7 @@ class CalibratedOnes {
     }
 
   private:
-    Cells cells_;
+    DrawnCells cells_;
 };
 
 // As many rounds as were counted, drawn from them with replacement: a multinomial.
@@ -208,7 +208,7 @@ class Bootstrap {
     }
 
   private:
-    Cells cells_;
+    DrawnCells cells_;
     std::int64_t total_ = 0;
     std::size_t one_;  // the law of one round's cell
 

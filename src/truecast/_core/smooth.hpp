@@ -132,10 +132,10 @@ class SmoothError {
           sums_(ends ? n + 1 : 0, 0.0),
           least_(ends ? n : 0),
           greatest_(ends ? n : 0) {
-        std::vector<Placed> breakpoints(n);
+        std::vector<PlacedValue> breakpoints(n);
         Total sum;
         for (std::size_t i = 0; i < n; ++i) {
-            breakpoints[i] = Placed(-sum.value(), i);
+            breakpoints[i] = PlacedValue(-sum.value(), i);
             sum.add(c(i));
             if (ends) sums_[i + 1] = sum.value();
         }
@@ -183,7 +183,7 @@ class SmoothError {
     static constexpr double unit = 0x1p-62;
 
     // W at u, the place where all residuals are used up.
-    void solve(std::vector<Placed> breakpoints, double u) {
+    void solve(std::vector<PlacedValue> breakpoints, double u) {
         if (n_ == 0) return;
         // breakpoints 0 ... n - 1, numbered in the order of x from here on
         sort_values(breakpoints);

@@ -110,10 +110,10 @@ void sort_within(Item* items, std::size_t n, std::uint64_t low, unsigned range, 
 }
 
 // A double and where it came from, in twelve bytes.
-class Placed {
+class PlacedValue {
   public:
-    Placed() = default;
-    Placed(double value, std::size_t place) : place_(static_cast<std::uint32_t>(place)) {
+    PlacedValue() = default;
+    PlacedValue(double value, std::size_t place) : place_(static_cast<std::uint32_t>(place)) {
         std::uint64_t bits;
         value += 0.0;  // -0.0 is 0.0
         std::memcpy(&bits, &value, sizeof bits);
@@ -136,11 +136,11 @@ class Placed {
     std::uint32_t low_, high_, place_;
 };
 
-inline std::uint64_t key_of(const Placed& item) { return item.key(); }
+inline std::uint64_t key_of(const PlacedValue& item) { return item.key(); }
 
 // Put values in increasing order.
-inline void sort_values(std::vector<Placed>& values) {
-    std::vector<Placed> spare(values.size());
+inline void sort_values(std::vector<PlacedValue>& values) {
+    std::vector<PlacedValue> spare(values.size());
     sort_items(values.data(), values.size(), spare.data());
 }
 

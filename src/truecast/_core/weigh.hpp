@@ -110,7 +110,7 @@ std::uint64_t key_of(const Weighed<W>& item) {
 template <typename W>
 W sum_of(const Weighed<W>* items, std::size_t n) {
     if (n == 0) return 0;
-    if (n == 1) return items[0].weight;
+    if (n == 1) return items[0].weight + W{0};  // -0.0 is 0.0
     Sum<W> sum;
     for (std::size_t i = 0; i < n; ++i)
         if (items[i].weight != 0) sum.add(items[i].weight);

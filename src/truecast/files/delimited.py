@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
@@ -118,6 +119,8 @@ class Delimited:
     ) -> Chunk | None:
         """Return a block whose cells in some columns are plain numbers; None if it is not so."""
         if b'"' in block or (b"\r" in block and _LONE_CR.search(block)) or not _is_utf8(block):
+            return None
+        if block.startswith(BOM_UTF8):  # which the engine leaves out
             return None
         numbers = np.empty((len(plain), block.count(b"\n") + 1))
         rows = _core.read_numbers(block, self.separator, len(self.columns), plain, numbers)

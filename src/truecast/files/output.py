@@ -245,6 +245,8 @@ class _TextOutput(Output):
         """Return lines with more at their ends: what the engine would write, without reading it."""
         joined = np.empty(len(block) + len(more) + 2, np.uint8)
         size = _core.join_lines(block, more, self._separator, joined)
+        if size < 0:
+            raise RuntimeError("as many values as lines were expected: please report this")
         return joined[:size].data
 
     def _refuse_twice(self, lines: list[bytes]) -> None:

@@ -26,7 +26,7 @@ FOLDER = "in-browser"  # of the site: sources lie elsewhere, and are not copied
 PACKAGES = "clang lld wasi-libc libc++-dev-wasm32 libclang-rt-dev-wasm32"  # Debian's names
 _COMPILERS = ("clang++", *(f"clang++-{version}" for version in range(30, 13, -1)))
 _OPTIONS = (
-    "--target=wasm32-wasi -std=c++17 -O2 -ffp-contract=off -fexceptions -fno-rtti -Wall -Wextra "
+    "--target=wasm32-wasi -std=c++17 -Os -ffp-contract=off -fexceptions -fno-rtti -Wall -Wextra "
     "-mexec-model=reactor -Wl,--strip-all"
 )
 # Scripts of a page, in order; that of a worker, which the page starts from text.

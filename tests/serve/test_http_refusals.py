@@ -212,6 +212,13 @@ def test_a_body_in_pieces(http: httpx.Client) -> None:
     assert raw(http, head, piece * 6, b"0\r\n\r\n").startswith(b"HTTP/1.1 413")
 
 
+def test_who_is_refused_early_gets_the_answer(http: httpx.Client) -> None:
+    """To hang up on what is not read would reset the connection before the answer is read."""
+    head = HEAD + b"content-type: application/json\r\ncontent-length: 50000000\r\n\r\n"
+    assert raw(http, head, b" " * 8_000_000).startswith(b"HTTP/1.1 413")
+    assert raw(http, b"\x16\x03\x01\r\n\r\n", b" " * 8_000_000).startswith(b"HTTP/1.1 400")
+
+
 def test_slow_clients_are_cut_off(monkeypatch: pytest.MonkeyPatch, http: httpx.Client) -> None:
     monkeypatch.setattr(exchange, "SLOWEST_BODY", 0.05)
     monkeypatch.setattr(protocol, "SLOWEST_HEAD", 0.05)

@@ -698,7 +698,7 @@ def _numeric(name: str, values: Any, rule: str) -> NDArray[Any]:
         label = array.flat[0].item()
         raise InputError(name, _of_labels(rule, label), label, 0)
     rule = "must be an array of bool, integers or floats" + " (convert it first)" * (
-        array.dtype.kind == "O"
+        array.dtype.kind in "OUS"
     )
     raise InputError(name, rule, array.dtype)
 

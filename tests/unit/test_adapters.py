@@ -393,7 +393,10 @@ def test_missing_in_pandas_is_refused() -> None:
 
 @BOTH
 def test_missing_in_text_is_refused(adapter: Any, tmp_path: Path) -> None:
-    fault = "p must be a probability from 0 to 1, got nothing"
+    fault = (
+        "p must be a probability from 0 to 1, got nothing: use read_rounds(..., skip_bad=True) to "
+        "leave such rows out"
+    )
     assert refused_file(adapter, text_file(tmp_path / "a.csv", "y,p\n1,0.5\n1,\n")) == (
         "line 3",
         fault,

@@ -89,8 +89,16 @@ def test_sequences_and_empty_input() -> None:
         ([0.0, 0.5], r"outcomes must be 0 or 1, got 0.5 at position 1"),
         ([1.0, float("nan")], r"outcomes must be 0 or 1, got nan at position 1"),
         ([1, None], r"outcomes must be 0 or 1, got None at position 1"),
-        ([1, "0"], r"outcomes must be an array of bool, integers or floats, got dtype"),
-        (["0", "1"], r"outcomes must be an array of bool, integers or floats, got dtype"),
+        (
+            [1, "0"],
+            r"outcomes must be an array of bool, integers or floats \(convert it first\), "
+            r"got dtype\('<U",
+        ),
+        (
+            ["0", "1"],
+            r"outcomes must be an array of bool, integers or floats \(convert it first\), "
+            r"got dtype\('<U",
+        ),
         (
             np.array([0, 1], object),
             r"outcomes must be an array of bool, integers or floats \(convert it first\), "

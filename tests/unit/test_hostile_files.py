@@ -48,6 +48,9 @@ TABLE = parquet(y=[0, 1] * 50, p=[0.25, 0.5] * 50)
 NO_OUTCOME = "has no column whose name suggests the outcome: name it with --outcome; it has"
 PROBABILITY = "p must be a probability from 0 to 1, got"
 OUTCOME = "y must be an outcome, 0 or 1, got"
+SKIPPED = "use --skip-bad to leave such rows out"
+MISSING = f"if the value is missing, {SKIPPED}"
+EMPTIED = f"if the value is missing, empty the cell, or {SKIPPED}"
 UNSOUND = "is not a whole and sound Parquet file (parquet: File out of specification:"
 SHORT = "A Parquet file must contain a header and footer with at least 12 bytes)"
 FOOTER = "The footer size must be smaller or equal to the file's size)"
@@ -92,6 +95,25 @@ FILES: list[tuple[str, str, bytes, str]] = [
         "f.csv",
         b"x" * 5000 + b",y\n1,1\n",
         "f.csv is not a table: the name of a column has 5,000 letters",
+    ),
+    ("NA", "f.csv", b"y,p\n1,0.5\nNA,0.5\n", f"f.csv, line 3: {OUTCOME} 'NA': {EMPTIED}"),
+    (
+        "yes, no and NA",
+        "f.csv",
+        b"y,p\nno,0.5\nNA,0.5\nyes,0.5\n",
+        f"f.csv, line 2: {OUTCOME} 'no': if 'yes' counts as 1, use --positive yes",
+    ),
+    (
+        "-1 and 1",
+        "f.csv",
+        b"y,p\n1,0.5\n-1,0.5\n",
+        f"f.csv, line 3: {OUTCOME} '-1': if 1 counts as 1, use --positive 1",
+    ),
+    (
+        "1 and 2",
+        "f.parquet",
+        parquet(y=[1, 2], p=[0.5, 0.5]),
+        f"f.parquet, row 2: {OUTCOME} 2: if 2 counts as 1, use --positive 2",
     ),
     ("outcome is text", "f.csv", b"y,p\n1,0.5\nyes,0.5\n", f"f.csv, line 3: {OUTCOME} 'yes'"),
     ("mixed types", "f.csv", b"y,p\n1,0.5\ntrue,0.5\n2,0.5\n", f"f.csv, line 4: {OUTCOME} '2'"),
@@ -221,7 +243,7 @@ FILES: list[tuple[str, str, bytes, str]] = [
         "JSON NaN",
         "f.jsonl",
         b'{"y": 1, "p": 0}\n{"y": NaN, "p": 0.5}\n',
-        f"f.jsonl, line 2: {OUTCOME} 'nan'",
+        f"f.jsonl, line 2: {OUTCOME} 'nan': {EMPTIED}",
     ),
     (
         "JSON entry missing",
@@ -330,7 +352,15 @@ SCORES: list[tuple[str, str, bytes, str]] = [
         b"y,p,p\n1,0.5,0.5\n",
         "f.csv has several columns that may be the score (p, p): name one with --score",
     ),
-    ("NaN", "f.csv", b"y,p\n1,0.5\n1,nan\n", f"f.csv, line 3: {PROBABILITY} 'nan'"),
+    ("NaN", "f.csv", b"y,p\n1,0.5\n1,nan\n", f"f.csv, line 3: {PROBABILITY} 'nan': {MISSING}"),
+    ("NA", "f.csv", b"y,p\n1,0.5\n1,NA\n", f"f.csv, line 3: {PROBABILITY} 'NA': {MISSING}"),
+    (
+        "log-odds",
+        "f.csv",
+        b"y,p\n1,0.5\n1,-1.5\n",
+        f"f.csv, line 3: {PROBABILITY} '-1.5': if these are log-odds, write 1 / (1 + exp(-score)) "
+        "instead",
+    ),
     ("text", "f.csv", b"y,p\n1,0.5\n1,high\n", f"f.csv, line 3: {PROBABILITY} 'high'"),
     (
         "more than 1",
@@ -351,14 +381,14 @@ SCORES: list[tuple[str, str, bytes, str]] = [
         b"y;p\n1;0,5\n",
         f"f.csv, line 2: {PROBABILITY} '0,5'{COMMA}",
     ),
-    ("nothing", "f.csv", b"y,p\n1,\n", f"f.csv, line 2: {PROBABILITY} nothing"),
+    ("nothing", "f.csv", b"y,p\n1,\n", f"f.csv, line 2: {PROBABILITY} nothing: {SKIPPED}"),
     ("long", "f.csv", b"y,p\n1," + b"9" * 500 + b"\n", f"f.csv, line 2: {PROBABILITY} '{'9' * 79}"),
     ("JSON list", "f.jsonl", b'{"y": 1, "p": [0.5]}\n', f"f.jsonl, line 1: {PROBABILITY} '[0.5]'"),
     (
         "Parquet NaN",
         "f.parquet",
         parquet(y=[1, 1], p=[0.5, float("nan")]),
-        f"f.parquet, row 2: {PROBABILITY} nan",
+        f"f.parquet, row 2: {PROBABILITY} nan: {MISSING}",
     ),
 ]
 

@@ -149,6 +149,11 @@ def test_foreign_text_is_refused(text: Any) -> None:
         tc.BentGrid.from_json(text)
 
 
+def test_the_name_of_a_file_is_told_from_its_text() -> None:
+    with pytest.raises(tc.StateError, match=r"must be the text .* not the name of a file"):
+        tc.Recalibrator.from_json("state.json")
+
+
 @pytest.mark.slow("reads a thousand texts")
 def test_deeply_nested_text_is_refused() -> None:
     """At every depth: reading and checking give up at different ones."""

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 
 from truecast.client.calls import MOST_ROWS, Call, Calls, Groups, Score, Steps
 from truecast.client.connection import (
+    address,
     arguments,
     confirmed,
     httpx_or_explain,
@@ -165,7 +166,7 @@ class AsyncClient:
             answer = await self._sent(call)
 
     async def _sent(self, call: Call) -> Any:
-        tries = Tries(call, self._retries)
+        tries = Tries(call, self._retries, address(self._http))
         request = arguments(call)
         while True:
             try:

@@ -10,7 +10,7 @@ from truecast.client.calls import Call
 from truecast.client.tries import encoded
 from truecast.errors import InputError
 
-__all__ = ["arguments", "confirmed", "httpx_or_explain", "is_unconnected", "options"]
+__all__ = ["address", "arguments", "confirmed", "httpx_or_explain", "is_unconnected", "options"]
 
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
@@ -45,6 +45,12 @@ def options(url: str, token: str | None, timeout: float, retries: int) -> dict[s
         "follow_redirects": False,  # a token goes nowhere else
         "trust_env": parts.hostname not in _LOOPBACK,  # no proxy knows the way to this machine
     }
+
+
+def address(http: Any) -> str:
+    """Return where a client of httpx sends to, without a name and password."""
+    url = http.base_url
+    return f"{url.scheme}://{url.netloc.decode()}"
 
 
 def arguments(call: Call) -> dict[str, Any]:

@@ -41,8 +41,9 @@ class Tries:
     was refused with "nothing done", or never connected, always.
     """
 
-    def __init__(self, call: Call, retries: int) -> None:
+    def __init__(self, call: Call, retries: int, service: str) -> None:
         self._call = call
+        self._service = service
         self._left = retries
         self._longest = FIRST
 
@@ -62,7 +63,7 @@ class Tries:
             return self._wait(0.0)
         what = "gave no answer" if connected else "cannot be reached"
         maybe = "" if self._call.repeatable or not connected else "; it may have been done"
-        raise UnavailableError(f"the service {what}: {error}{maybe}", 0) from error
+        raise UnavailableError(f"the service at {self._service} {what}: {error}{maybe}", 0) from error
 
     def _wait(self, asked: float) -> float:
         self._left -= 1

@@ -36,6 +36,7 @@ _OPPOSITES = {
 }
 _OPPOSITES |= {"nein": "ja", "non": "oui"}  # of two words, which likely counts as 1
 _NO_VALUE = ("", "NaN")
+_MISSING = ("NaN", "na", "n/a", "#n/a", "null")  # how files say that there is no value
 _MOST_WORDS = 20  # ways to write the two outcomes
 _LONGEST_WORD = 30  # letters
 _SHOWN = 12  # classes in a message
@@ -194,16 +195,20 @@ def _with_points(text: pl.Series, points: bool) -> pl.Series:
 def hint(value: object, column: pl.Series, cells: CellFormat, *, outcome: bool) -> str:
     """Return which option would accept a refused value, judged by it and the rest of its column."""
     text = str(value)
+    if _key(text) in _MISSING:
+        empty = "empty the cell, or " if outcome else ""
+        skip = cells.spelled("skip_bad", True)
+        return f": if the value is missing, {empty}use {skip} to leave such rows out"
     if _COMMA.fullmatch(text) and cells.decimal == ".":
         percent = f" {cells.spelled('percent', True)}" if "%" in text and not cells.percent else ""
         return f": if that is a decimal comma, use {cells.spelled('decimal', ',')}{percent}"
     if cells.decimal == "," and _POINT.fullmatch(text):
         return f": by {cells.spelled('decimal', ',')} decimals come after a comma"
     if outcome:
-        return _hint_of_words(column, cells)
+        return _hint_of_words(column, cells) or _hint_of_two_numbers(column, cells)
     if not cells.percent and ("%" in text or _mostly_percent(column, cells)):
         return f": if these are percentages, use {cells.spelled('percent', True)}"
-    return ""
+    return _hint_of_log_odds(column, cells)
 
 
 def _hint_of_words(column: pl.Series, cells: CellFormat) -> str:
@@ -217,7 +222,8 @@ def _hint_of_words(column: pl.Series, cells: CellFormat) -> str:
         else {}
     )
     words = {key: value.strip() for key, value in values.items() if key and _is_word(key)}
-    if len(words) != len({*values} - {""}) or not words:
+    words = {key: word for key, word in words.items() if key not in _MISSING}
+    if len(words) != len({*values} - {"", *_MISSING}) or not words:
         return ""
     if len(words) > 2:
         return (
@@ -227,6 +233,25 @@ def _hint_of_words(column: pl.Series, cells: CellFormat) -> str:
     (first, *_) = [*(words[key] for key in words if key in _OPPOSITES.values()), *words.values()]
     positive = _OPPOSITES.get(first, first) if len(words) == 1 else first
     return f": if {positive!r} counts as 1, use {cells.spelled('positive', positive)}"
+
+
+def _hint_of_two_numbers(column: pl.Series, cells: CellFormat) -> str:
+    """Return the option for outcomes that are -1 and 1, or 1 and 2."""
+    if cells.positive is not None or not (column.dtype == pl.String or column.dtype.is_numeric()):
+        return ""
+    found = tuple(np.unique(numbers(column.drop_nulls(), cells)))
+    if found not in ((-1, 1), (1, 2)):
+        return ""
+    positive = f"{found[1]:.0f}"
+    return f": if {positive} counts as 1, use {cells.spelled('positive', positive)}"
+
+
+def _hint_of_log_odds(column: pl.Series, cells: CellFormat) -> str:
+    """Return what to do with scores that have no bounds."""
+    found = numbers(column, cells)
+    if not ((found < 0).any() and (np.abs(found) > 1).any()):
+        return ""
+    return ": if these are log-odds, write 1 / (1 + exp(-score)) instead"
 
 
 def _is_word(key: str) -> bool:

@@ -384,7 +384,7 @@ class _RoundsReader:
         scores = self._names.scores
         is_outcome = name == self._names.outcome
         if column[row] is None:
-            return self._advice_on_nothing() if is_outcome else ""
+            return self._advice_on_nothing(is_outcome)
         if (
             is_outcome
             and scores
@@ -393,11 +393,11 @@ class _RoundsReader:
             return _SWAPPED_COLUMNS
         return self._hint(name, column, row)
 
-    def _advice_on_nothing(self) -> str:
+    def _advice_on_nothing(self, is_outcome: bool) -> str:
         keep = (
-            ""
-            if self._unknown is None
-            else f"{self._cells.spelled('unknown', True)} to keep such rows, or "
+            f"{self._cells.spelled('unknown', True)} to keep such rows, or "
+            if is_outcome and self._unknown is not None
+            else ""
         )
         return f": use {keep}{self._cells.spelled('skip_bad', True)} to leave such rows out"
 

@@ -274,9 +274,12 @@ def test_classes_are_watched_and_named() -> None:
     frame.write_csv("games.csv")
     done = run("games.csv", *CLASSES)
     assert done.exit_code == 3, done.output
-    first = next(line for line in done.stdout.splitlines() if line.startswith("ALARM"))
-    assert first.startswith("ALARM result, ")
-    assert "forecasts of home are " in first
+    said = done.stdout.splitlines()
+    alarms = [line for line in said if line.startswith("ALARM")]
+    assert alarms[0].startswith("ALARM result, line ")
+    assert "forecasts of home are " in alarms[0]
+    assert [line for line in said if line.startswith("  forecasts of home are ")]
+    assert all(len(line) <= 80 for line in said if line not in alarms)
     found = json.loads(run("games.csv", *CLASSES, "--json").stdout)["scores"]["result"]
     m = tc.Monitor(classes=["home", "draw", "away"], normalize=True)
     m.update_many(frame.select("p_home", "p_draw", "p_away").to_numpy(), frame["result"].to_numpy())
@@ -285,6 +288,23 @@ def test_classes_are_watched_and_named() -> None:
     assert list(found["classes"]) == ["home", "draw", "away"]
     assert found["classes"]["draw"]["alarm"]["direction"] == "too high"
     assert found["classes"]["away"]["alarm"] is None
+
+
+def test_alarms_come_in_the_order_of_rows_and_the_confidence_is_named() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([4, 5, 6], 3_000)
+    y = (rng.random((3_000, 1)) > p.cumsum(axis=1)).sum(axis=1)
+    sure = p**2 / (p**2).sum(axis=1, keepdims=True)
+    named = {f"p_{name}": sure[:, k] for k, name in enumerate(("home", "draw", "away"))}
+    result = np.array(["home", "draw", "away"])[y]
+    pl.DataFrame(named | {"result": result}).write_csv("games.csv")
+    done = run("games.csv", *CLASSES, "--normalize")
+    alarms = [line for line in done.stdout.splitlines() if line.startswith("ALARM")]
+    rows = [int(line.split("line ")[1].split(":")[0]) for line in alarms]
+    assert len(alarms) == 4
+    assert rows == sorted(rows)
+    assert sum(line.startswith("ALARM result, confidence, line ") for line in alarms) == 1
+    assert "\n  confidence: forecasts " in done.stdout
 
 
 def test_classes_continue_from_a_state() -> None:

@@ -30,6 +30,8 @@ def test_finds_a_shift_and_says_where_and_since_when() -> None:
     m = tc.Monitor(alpha=0.01)
     m.update_many(p[:10_000], y[:10_000])
     assert m.alarm is None
+    assert m.evidence < 1
+    assert str(m.finding) == "no evidence that forecasts are off"
     m.update_many(p[10_000:], y[10_000:])
     assert m.alarm is not None
     assert m.alarm.round < 12_000

@@ -23,6 +23,7 @@ from truecast.cli.shared import (
     errors,
     file_type,
     finite,
+    fitted,
     interruptible,
     opened,
     say,
@@ -281,15 +282,32 @@ def _print(run: WatchRun, as_json: bool) -> None:
             f"{score}: {counted(monitor.rounds, 'row')}, {_much(monitor.evidence)} "
             f"(alarm at {monitor.threshold:.4g}), {state}"
         )
-        alarm = monitor.alarm
-        if alarm is not None and monitor.config["alpha"] is not None:
-            echo(f"  {alarm.in_words(run.dates.at(alarm.since) or _row(alarm))}")
-        echo(f"  {_SMOOTH} from {found.lower:.4f} to {found.upper:.4f}, 95 %{_why(monitor)}")
-        for group, each in _parts(monitor)[1].items():
-            alarm = each.alarm
-            if alarm is not None:
-                echo(f"  {group}: {alarm.in_words(run.dates.at(alarm.since) or _row(alarm))}")
+        stays = monitor.config["alpha"] is not None
+        if monitor.alarm is not None and stays and _parts(monitor)[0] == "groups":
+            _print_alarm(run, monitor.alarm)
+        smooth = f"{_SMOOTH} from {found.lower:.4f} to {found.upper:.4f}, 95 %{_why(monitor)}"
+        echo(fitted(smooth, indent="  "))
+        for name, part in _named_parts(monitor):
+            if part.alarm is not None:
+                _print_alarm(run, part.alarm, name)
     _compare(run)
+
+
+def _print_alarm(run: WatchRun, alarm: Finding, name: str | int | None = None) -> None:
+    whose = "" if name is None else f"{name}: "
+    words = alarm.in_words(run.dates.at(alarm.since) or _row(alarm))
+    echo(fitted(f"{whose}{words}", indent="  "))
+
+
+def _named_parts(monitor: Monitor) -> Iterator[tuple[str | int | None, Evidence]]:
+    """The parts, with names that their alarms do not say themselves."""
+    from truecast.monitor import ClassMonitor
+
+    if isinstance(monitor, ClassMonitor):
+        yield "confidence", monitor.confidence
+        yield from ((None, part) for part in monitor.classes.values())
+    else:
+        yield from monitor.groups.items()
 
 
 def _why(monitor: Monitor) -> str:

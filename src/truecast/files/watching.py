@@ -68,7 +68,8 @@ class Alarm:
     score : str
         The column of the forecasts.
     group : str or None
-        Whose forecasts they are; None for everyone's. Classes are named by the finding.
+        Whose forecasts they are; None for everyone's. Classes are named by the finding, and
+        "confidence" is the largest probability of each row.
     row : str
         Where in the file the alarm came, at the latest.
     finding : Finding
@@ -198,6 +199,7 @@ class WatchRun:
         said, came = list(part.p), part.y
         if names.labels:
             said, came = [np.column_stack(said)], np.array(names.labels)[came.astype(np.int64)]
+        raised = []
         for (score, monitor), p in zip(self.monitors.items(), said, strict=True):
             seen = _alarms(monitor, members)
             monitor.update_many(p, came, groups=members)
@@ -205,7 +207,9 @@ class WatchRun:
             for group, (count, finding) in now.items():
                 more = count - seen.get(group, (0, None))[0]
                 if more and finding is not None:
-                    self._alarm(part, score, group, finding, first, more)
+                    raised.append((score, group, finding, more))
+        for score, group, finding, more in sorted(raised, key=lambda alarm: alarm[2].round):
+            self._alarm(part, score, group, finding, first, more)
         self.rows += len(part)
 
     def _alarm(
@@ -214,7 +218,9 @@ class WatchRun:
         self.alarms += count
         row = part.place(min(max(finding.round - first, 0), len(part) - 1))
         when, since = self.dates.at(finding.round), self.dates.at(finding.since)
-        who = None if finding.label is not None else group
+        who = group
+        if isinstance(self.monitors[score], ClassMonitor):
+            who = "confidence" if group is None else None
         self.on_alarm(Alarm(score, who, row, finding, when, since, count))
 
     # What is kept from run to run.

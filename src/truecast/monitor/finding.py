@@ -95,7 +95,7 @@ class Finding:
         return f"{which} are {self.direction} since {began}{meant} (on average {means})"
 
     def __str__(self) -> str:
-        return self.in_words()
+        return self.in_words() if self.evidence > 1 else "no evidence that forecasts are off"
 
 
 def _short(x: float) -> str:

@@ -106,6 +106,9 @@ def _columns_of(
     for columns in known:
         if seen <= set(columns):
             return labels_of(_like(y_true, columns)), list(columns.values())
+    if len(names) == 1:
+        rule = "must have a column for each class: for outcomes 0 or 1, pass the one column itself"
+        raise InputError("y_prob", rule, names)
     raise InputError(
         "y_true",
         f"must be named by the columns of y_prob ({', '.join(map(str, names))}); pass labels=, or "

@@ -61,10 +61,9 @@ def from_json(text: str, kind: str, oldest: int = 1) -> tuple[dict[str, Any], ob
     try:
         saved = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise StateError(
-            "this is not a saved forecaster: it must be the text that to_json() returned, not the "
-            f"name of a file ({error})"
-        ) from error
+        named = isinstance(text, str) and "{" not in text
+        what = "pass the text of the file, not its name" if named else error
+        raise StateError(f"this is not a saved forecaster: {what}") from error
     if not isinstance(saved, dict) or saved.get("format") != _FORMAT:
         raise StateError('this is not a saved forecaster: it has no "format": "truecast"')
     _check_version(saved.get("version"))

@@ -303,7 +303,9 @@ def test_a_token_goes_to_the_service_alone(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("HTTP_PROXY", "http://proxy.example:1")
     with tc.Client("http://127.0.0.1:1", "tc_secret", retries=0) as client:
         assert client._http.trust_env is False
-        with pytest.raises(tc.UnavailableError, match="at http://127.0.0.1:1 cannot be reached") as caught:
+        with pytest.raises(
+            tc.UnavailableError, match="at http://127.0.0.1:1 cannot be reached"
+        ) as caught:
             client.streams()
     assert caught.value.status == 0
     assert "tc_secret" not in repr(caught.value)

@@ -251,6 +251,7 @@ def test_numbers_as_labels():
         (Y, ROWS, {"labels": "abc"}, "labels must be from 2 to 4096 different names"),
         (Y, ROWS[:3], {}, "must have a row for each of the 4 outcomes"),
         (Y, ROWS[:, :1], {}, r"at least two columns: of one column, pass \[:, 0\]"),
+        (Y, pl.DataFrame(ROWS[:, :1], schema=["p"]), {}, "y_prob .* pass the one column itself"),
         ([[0], [1]], ROWS, {}, r"y_true must have shape \(rounds,\)"),
         (Y, pd.DataFrame(ROWS, columns=list("abc")), {"labels": list("abd")}, "none for 'd'"),
         (["z"] * 4, pl.DataFrame(ROWS, schema=list("abc")), {}, "named by the columns.*got 'z'"),

@@ -145,11 +145,11 @@ def recalibrate(
     With --state, tomorrow's file continues where today's ended. If FILE starts with all rows of the
     last run, like a growing log, only the new rows are processed (and added to OUT if that is the
     same). If it shares rows with the last run in another way, it is refused, and the error names
-    the first row that differs: no row counts twice. A last line without a line break may be
-    incomplete, and waits for the next run. The same command continues a run that was stopped by
-    Ctrl-C or a power cut; OUT is then the same as without the stop. In Python,
-    `truecast.Recalibrator.from_json(text)` loads the state. Standard input counts as new, unless a
-    run on it was interrupted.
+    the first row that differs. Only the last run is remembered: rows of an older file would count
+    twice, unless there is an --id. A last line without a line break may be incomplete, and waits
+    for the next run. The same command continues a run that was stopped by Ctrl-C or a power cut;
+    OUT is then the same as without the stop. In Python, `truecast.Recalibrator.from_json(text)`
+    loads the state. Standard input counts as new, unless a run on it was interrupted.
 
     With --id, rows are recognised by their id. Each is forecast once, when it is first seen, and
     learned when its outcome appears, in any row and run. OUT is FILE with those forecasts. A row

@@ -63,7 +63,9 @@ class Tries:
             return self._wait(0.0)
         what = "gave no answer" if connected else "cannot be reached"
         maybe = "" if self._call.repeatable or not connected else "; it may have been done"
-        raise UnavailableError(f"the service at {self._service} {what}: {error}{maybe}", 0) from error
+        raise UnavailableError(
+            f"the service at {self._service} {what}: {error}{maybe}", 0
+        ) from error
 
     def _wait(self, asked: float) -> float:
         self._left -= 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,11 +37,11 @@ class LowerDistance:
 
     lower: float
     upper: float
-    nodes: NDArray[np.float64]
-    zero_prices: NDArray[np.float64]
-    one_prices: NDArray[np.float64]
-    values: NDArray[np.float64]
-    masses: NDArray[np.float64]
+    nodes: NDArray[np.float64] = field(repr=False)
+    zero_prices: NDArray[np.float64] = field(repr=False)
+    one_prices: NDArray[np.float64] = field(repr=False)
+    values: NDArray[np.float64] = field(repr=False)
+    masses: NDArray[np.float64] = field(repr=False)
 
 
 def lower_calibration_distance(

@@ -78,7 +78,9 @@ def from_json(text: str, kind: str, oldest: int = 1) -> tuple[dict[str, Any], ob
     if saved["crc32"] != checksum:
         raise StateError("the saved forecaster is corrupted: its checksum does not match")
     if saved["kind"] != kind:
-        raise StateError(f"this was saved by {saved['kind']!s:.80}, not by {kind}")
+        several = f"Class{kind}"
+        load = f": load it with truecast.{several}" if saved["kind"] == several else ""
+        raise StateError(f"this was saved by {saved['kind']!s:.80}, not by {kind}{load}")
     if saved["version"] < oldest:
         raise VersionError(
             f"this {kind} was saved in version {saved['version']} of the format, "

@@ -154,6 +154,14 @@ def test_the_name_of_a_file_is_told_from_its_text() -> None:
         tc.Recalibrator.from_json("state.json")
 
 
+@pytest.mark.parametrize("made", [tc.Recalibrator, tc.Monitor])
+def test_what_was_made_with_classes_says_how_it_is_loaded(made: Any) -> None:
+    saved = made(classes=["a", "b"]).to_json()
+    with pytest.raises(tc.StateError, match=f"load it with truecast.Class{made.__name__}$"):
+        made.from_json(saved)
+    assert getattr(tc, f"Class{made.__name__}").from_json(saved).to_json() == saved
+
+
 @pytest.mark.slow("reads a thousand texts")
 def test_deeply_nested_text_is_refused() -> None:
     """At every depth: reading and checking give up at different ones."""

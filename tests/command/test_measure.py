@@ -333,7 +333,8 @@ def test_bad_rows_are_skipped_if_asked_for_and_counted() -> None:
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert (
         refused.stderr
-        == "Error: standard input, line 3002: old must be a probability from 0 to 1, got 'nan'\n"
+        == "Error: standard input, line 3002: old must be a probability from 0 to 1, got 'nan': if "
+        "the value is missing, use --skip-bad to leave such rows out\n"
     )
     done = run("measure", "-", *COLUMNS, "--skip-bad", text=text)
     assert done.stderr == "standard input: 4 bad rows skipped, 3,000 kept\n"

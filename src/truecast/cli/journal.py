@@ -107,7 +107,7 @@ def verify(data: Path, database: str | None) -> None:
         )
 
 
-@journal.command(cls=Once)
+@journal.command(cls=Once, short_help="Write a row for each forecast and outcome to a file.")
 @click.argument("output", type=file_type)
 @data_option
 @database_option
@@ -144,7 +144,7 @@ def _chosen(names: dict[int, str], streams: tuple[str, ...]) -> int | None:
     return numbers[streams[0]] if len(streams) == 1 else None
 
 
-@journal.command(cls=Once)
+@journal.command(cls=Once, short_help="Build streams anew; compare with what was answered.")
 @data_option
 @database_option
 @stream_option

@@ -75,6 +75,13 @@ FILES: list[tuple[str, str, bytes, str]] = [
         b"1,0.5\n0,0.5\n",
         "f.csv, line 1: has 2 columns and no header: give it one",
     ),
+    (
+        "no outcome, and one column of zeros and ones",
+        "f.csv",
+        b"a,fraud,c\n1,0,3\n1,1,0.5\n",
+        "f.csv has no column whose name suggests the outcome: name it with --outcome, perhaps "
+        "fraud; it has a, fraud, c",
+    ),
     ("no outcome", "f.csv", b"a,b,c\n1,2,3\n", f"f.csv {NO_OUTCOME} a, b, c"),
     ("line end in a name", "f.csv", b'"a\nb",c\n1,2\n', f"f.csv {NO_OUTCOME} 'a\\nb', c"),
     ("escape in a name", "f.csv", b"\x1b[31mred,c\n1,2\n", f"f.csv {NO_OUTCOME} '\\x1b[31mred', c"),

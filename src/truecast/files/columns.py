@@ -300,7 +300,20 @@ def _likely(
         )
         raise FileError(name, reason)
     reason = f"has no column whose name suggests the {option}: name it with {how.spelled(option)}"
-    raise FileError(name, f"{reason}; it has {_listed(others)}")
+    perhaps = ""
+    if option == "outcome" and sample is not None and len(others) == len(set(others)):
+        perhaps = _perhaps(others, [columns.index(column) for column in others], sample(others))
+    raise FileError(name, f"{reason}{perhaps}; it has {_listed(others)}")
+
+
+def _perhaps(others: list[str], at: list[int], frame: pl.DataFrame) -> str:
+    """Return the one column that has zeros and ones only, and both."""
+    found = [
+        column
+        for column, i in zip(others, at, strict=True)
+        if _kind(frame[str(i)]) == "decisions" and frame[str(i)].drop_nulls().n_unique() > 1
+    ]
+    return f", perhaps {brief(shown(found[0]))}" if len(found) == 1 else ""
 
 
 def _suggests(column: str, option: str) -> bool:

@@ -49,8 +49,8 @@ NO_OUTCOME = "has no column whose name suggests the outcome: name it with --outc
 PROBABILITY = "p must be a probability from 0 to 1, got"
 OUTCOME = "y must be an outcome, 0 or 1, got"
 SKIPPED = "use --skip-bad to leave such rows out"
-MISSING = f"if the value is missing, {SKIPPED}"
-EMPTIED = f"if the value is missing, empty the cell, or {SKIPPED}"
+IF_MISSING = "if the value is missing, "
+MISSING = IF_MISSING + SKIPPED
 UNSOUND = "is not a whole and sound Parquet file (parquet: File out of specification:"
 SHORT = "A Parquet file must contain a header and footer with at least 12 bytes)"
 FOOTER = "The footer size must be smaller or equal to the file's size)"
@@ -78,9 +78,9 @@ FILES: list[tuple[str, str, bytes, str]] = [
     (
         "no outcome, and one column of zeros and ones",
         "f.csv",
-        b"a,fraud,c\n1,0,3\n1,1,0.5\n",
+        b"a,weekend,c\n1,0,3\n1,1,0.5\n",
         "f.csv has no column whose name suggests the outcome: name it with --outcome, perhaps "
-        "fraud; it has a, fraud, c",
+        "weekend; it has a, weekend, c",
     ),
     ("no outcome", "f.csv", b"a,b,c\n1,2,3\n", f"f.csv {NO_OUTCOME} a, b, c"),
     ("line end in a name", "f.csv", b'"a\nb",c\n1,2\n', f"f.csv {NO_OUTCOME} 'a\\nb', c"),
@@ -103,7 +103,7 @@ FILES: list[tuple[str, str, bytes, str]] = [
         b"x" * 5000 + b",y\n1,1\n",
         "f.csv is not a table: the name of a column has 5,000 letters",
     ),
-    ("NA", "f.csv", b"y,p\n1,0.5\nNA,0.5\n", f"f.csv, line 3: {OUTCOME} 'NA': {EMPTIED}"),
+    ("NA", "f.csv", b"y,p\n1,0.5\nNA,0.5\n", f"f.csv, line 3: {OUTCOME} 'NA': {IF_MISSING}"),
     (
         "yes, no and NA",
         "f.csv",
@@ -250,7 +250,7 @@ FILES: list[tuple[str, str, bytes, str]] = [
         "JSON NaN",
         "f.jsonl",
         b'{"y": 1, "p": 0}\n{"y": NaN, "p": 0.5}\n',
-        f"f.jsonl, line 2: {OUTCOME} 'nan': {EMPTIED}",
+        f"f.jsonl, line 2: {OUTCOME} 'nan': {IF_MISSING}",
     ),
     (
         "JSON entry missing",
@@ -422,10 +422,11 @@ def check_refused(result: Result, file: str, message: str | None = None) -> str:
 
 def advice(command: str, message: str) -> str:
     """What a command says to do about an outcome that is not there."""
-    if not message.endswith("got nothing"):
+    if not message.endswith(("got nothing", IF_MISSING)):
         return ""
+    before = "" if message.endswith(IF_MISSING) else ": "
     keep = "--unknown to keep such rows, or " if command == "recalibrate" else ""
-    return f": use {keep}--skip-bad to leave such rows out"
+    return f"{before}use {keep}--skip-bad to leave such rows out"
 
 
 @pytest.fixture

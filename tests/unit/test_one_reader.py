@@ -604,3 +604,33 @@ def test_recalibrate_keeps_cells_as_they_are(
             assert after.startswith(before.removesuffix("}"))
             assert f'"recalibrated":{recalibrated[at + 1]}' in after.replace(" ", "")
     assert "ecalibrat" in Path("r.html").read_text()
+
+
+@pytest.mark.parametrize("word", ["NA", "n/a", " null ", "nan", "None", ""])
+def test_a_missing_outcome_is_never_the_other_word(word: str, tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text(f"y,p\nyes,0.5\n{word},0.4\nno,0.25\n")
+    got = repr(word) if word else "nothing"
+    with pytest.raises(
+        tc.FileError, match=re.escape("line 3: y must be 'yes' (positive=) or")
+    ) as e:
+        tc.read_rounds(path, positive="yes").tally()
+    assert f"got {got}" in str(e.value)
+    assert "skip_bad=True" in str(e.value)
+    assert tc.read_rounds(path, positive="yes", skip_bad=True).tally() == RIGHT
+
+
+@pytest.mark.parametrize("options", [["--positive", "yes"], []])
+@pytest.mark.parametrize("word", ["NA", "null", "nan", ""])
+def test_rows_whose_outcome_is_missing_are_forecast(
+    word: str, options: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "f.csv"
+    yes, no = ("yes", "no") if options else ("1", "0")
+    path.write_text(f"y,p\n{word},0.4\n{yes},0.5\n{no},0.25\n")
+    command = ["recalibrate", str(path), "-o", "-", "--unknown", "--skip-bad", *options]
+    done = CliRunner().invoke(main, command)
+    assert done.stdout.splitlines()[1].startswith(f"{word},0.4,0.4")
+    assert "1 row without an outcome: forecast, not learned from" in done.stderr
+    refused = CliRunner().invoke(main, ["recalibrate", str(path), "-o", "-", *options])
+    assert "use --unknown to keep such rows, or --skip-bad" in refused.stderr

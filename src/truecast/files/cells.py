@@ -20,6 +20,7 @@ __all__ = [
     "as_argument",
     "as_option",
     "hint",
+    "missing",
     "numbers",
     "probabilities",
 ]
@@ -35,8 +36,8 @@ _OPPOSITES = {
     "lost": "won",
 }
 _OPPOSITES |= {"nein": "ja", "non": "oui"}  # of two words, which likely counts as 1
-_NO_VALUE = ("", "NaN")
-_MISSING = ("NaN", "na", "n/a", "#n/a", "null")  # how files say that there is no value
+# how files say that there is no value, as `_keys` has it
+_MISSING = ("", "NaN", "na", "n/a", "#n/a", "null", "none")
 _MOST_WORDS = 20  # ways to write the two outcomes
 _LONGEST_WORD = 30  # letters
 _SHOWN = 12  # classes in a message
@@ -95,7 +96,7 @@ class CellFormat:
     def __post_init__(self) -> None:
         if self.decimal not in (".", ","):
             raise InputError("decimal", "must be '.' or ','", self.decimal)
-        if self.positive is not None and _key(self.positive) in _NO_VALUE:
+        if self.positive is not None and _key(self.positive) in _MISSING:
             raise InputError("positive", "must be an outcome, such as 'yes'", self.positive)
 
 
@@ -116,7 +117,7 @@ class Outcomes:
         keys = _keys(column)
         positive = _key(self._cells.positive)
         if self.other is None:
-            others = column.filter((keys != positive) & ~keys.is_in(_NO_VALUE))
+            others = column.filter((keys != positive) & ~keys.is_in(_MISSING))
             self.other = str(others[0]).strip() if len(others) else None
         values = {positive: 1.0} | ({} if self.other is None else {_key(self.other): 0.0})
         return keys.replace_strict(values, default=None, return_dtype=pl.Float64).to_numpy()
@@ -148,6 +149,11 @@ class ClassOutcomes:
         """What an outcome must be."""
         shown = ", ".join(self._labels[:_SHOWN]) + ", ..." * (len(self._labels) > _SHOWN)
         return f"one of the classes {shown} ({self._cells.spelled('classes')})"
+
+
+def missing(column: pl.Series) -> pl.Series:
+    """Return which cells have no value: nothing, or a word that says so."""
+    return column.is_null() | _keys(column).is_in(_MISSING).fill_null(value=True)
 
 
 def probabilities(
@@ -195,10 +201,6 @@ def _with_points(text: pl.Series, points: bool) -> pl.Series:
 def hint(value: object, column: pl.Series, cells: CellFormat, *, outcome: bool) -> str:
     """Return which option would accept a refused value, judged by it and the rest of its column."""
     text = str(value)
-    if _key(text) in _MISSING:
-        empty = "empty the cell, or " if outcome else ""
-        skip = cells.spelled("skip_bad", True)
-        return f": if the value is missing, {empty}use {skip} to leave such rows out"
     if _COMMA.fullmatch(text) and cells.decimal == ".":
         percent = f" {cells.spelled('percent', True)}" if "%" in text and not cells.percent else ""
         return f": if that is a decimal comma, use {cells.spelled('decimal', ',')}{percent}"
@@ -221,9 +223,9 @@ def _hint_of_words(column: pl.Series, cells: CellFormat) -> str:
         if len(column) <= _MOST_WORDS
         else {}
     )
-    words = {key: value.strip() for key, value in values.items() if key and _is_word(key)}
-    words = {key: word for key, word in words.items() if key not in _MISSING}
-    if len(words) != len({*values} - {"", *_MISSING}) or not words:
+    values = {key: value for key, value in values.items() if key not in _MISSING}
+    words = {key: value.strip() for key, value in values.items() if _is_word(key)}
+    if len(words) != len(values) or not words:
         return ""
     if len(words) > 2:
         return (
@@ -255,12 +257,7 @@ def _hint_of_log_odds(column: pl.Series, cells: CellFormat) -> str:
 
 
 def _is_word(key: str) -> bool:
-    return (
-        key[0].isalpha()
-        and key.isprintable()
-        and len(key) <= _LONGEST_WORD
-        and key not in ("NaN", *_TRUE)
-    )
+    return key[0].isalpha() and key.isprintable() and len(key) <= _LONGEST_WORD and key not in _TRUE
 
 
 def _mostly_percent(column: pl.Series, cells: CellFormat) -> bool:

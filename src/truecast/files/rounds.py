@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from truecast._check import MOST_ROUNDS, WEIGHTS
 from truecast._check_classes import SLACK
 from truecast.errors import FileError, shown
-from truecast.files.cells import ClassOutcomes, Outcomes, hint, numbers, probabilities
+from truecast.files.cells import ClassOutcomes, Outcomes, hint, missing, numbers, probabilities
 from truecast.files.columns import Names
 from truecast.files.source import Chunk, Lines, OpenTable
 
@@ -247,11 +247,13 @@ class _RoundsReader:
         return chunk.frame[self._number(name)]
 
     def _empty(self, chunk: Chunk, name: str) -> NDArray[np.bool_]:
-        """Which rows have nothing in a column."""
+        """Which rows have nothing in a column; of outcomes, also a word that says so."""
         numbers = chunk.numbers.get(self._number(name))
         if numbers is not None:
             return np.zeros(len(numbers), np.bool_)
-        return self._column(chunk, name).is_null().to_numpy()
+        column = self._column(chunk, name)
+        empty = missing(column) if name == self._names.outcome else column.is_null()
+        return empty.to_numpy()
 
     def _numbers(self, chunk: Chunk, name: str) -> NDArray[np.float64]:
         """Return a column as numbers, nan where it has none."""
@@ -383,8 +385,9 @@ class _RoundsReader:
         column = self._column(chunk, name)
         scores = self._names.scores
         is_outcome = name == self._names.outcome
-        if column[row] is None:
-            return self._advice_on_nothing(is_outcome)
+        if missing(column[row : row + 1])[0]:
+            perhaps = "" if column[row] is None else "if the value is missing, "
+            return f": {perhaps}{self._advice_on_nothing(is_outcome)}"
         if (
             is_outcome
             and scores
@@ -399,7 +402,7 @@ class _RoundsReader:
             if is_outcome and self._unknown is not None
             else ""
         )
-        return f": use {keep}{self._cells.spelled('skip_bad', True)} to leave such rows out"
+        return f"use {keep}{self._cells.spelled('skip_bad', True)} to leave such rows out"
 
     def _group(self, chunk: Chunk) -> pl.Series | None:
         first = self._names.group

@@ -17,6 +17,7 @@ from truecast.cli import main
 from truecast.report.class_advice import class_advice
 from truecast.report.class_findings import find_classes
 from truecast.report.context import Context
+from truecast.report.verdict import proved_kind
 
 NAMES = ("home", "draw", "away")
 TALLIES = import_module("truecast.files.tallies")  # the package has a function of that name
@@ -115,7 +116,7 @@ def test_the_text_says_what_each_figure_is(tmp_path: Path) -> None:
     frame().write_csv(tmp_path / "games.csv")
     code, out, _ = run("measure", str(tmp_path / "games.csv"))
     assert code == 0
-    assert out.startswith("No class is off by more than chance explains.")
+    assert out.startswith("No evidence against calibration.")
     assert "None of these says that whole vectors are calibrated" in out
     assert max(map(len, out.splitlines())) <= 80
     for name in NAMES:
@@ -165,7 +166,7 @@ def test_the_page_shows_every_class(tmp_path: Path) -> None:
     frame().write_csv(tmp_path / "games.csv")
     page = tmp_path / "page.html"
     code, out, _ = run("report", str(tmp_path / "games.csv"), "-o", str(page))
-    assert (code, out) == (0, "No class is off by more than chance explains.\n")
+    assert (code, out) == (0, "No evidence against calibration.\n")
     html = page.read_text()
     assert html.count('class="chart"') == 3
     assert all(f">{name}</bdi>" in html for name in NAMES)
@@ -343,3 +344,24 @@ def test_the_page_says_what_to_do() -> None:
     certain[0] = np.roll(certain[0], 1)
     assert "Keep forecasts away from 0 and 1." in advised(certain, y)[1]
     assert advised(rows, y, flat)[0].startswith("Keep the forecasts as they were. ")
+
+
+@pytest.mark.parametrize(
+    ("p", "kind", "headline"),
+    [
+        (0.04, "none", "No evidence against calibration"),
+        (0.02, "weak", "Weak evidence against calibration"),
+        (0.004, "off", "Not calibrated: home is off"),
+    ],
+)
+def test_verdicts_are_as_sure_as_those_of_two_outcomes(p: float, kind: str, headline: str) -> None:
+    y, rows = games()
+    found = find_classes(tc.ClassTally.from_predictions(y, rows, labels=NAMES), 20)
+    some = replace(found.sure, p_value=np.array([p / 3, 0.5, 0.5]))
+    judged = replace(found, sure=some, sure_top=replace(some, p_value=np.array([1.0, 1.0, 1.0])))
+    assert judged.p_value == pytest.approx(2 * p)
+    assert (judged.kind, judged.headline) == (kind, headline)
+    assert proved_kind(len(y), judged.p_value) == kind
+    said = {"none": "Leave the forecasts", "weak": "Look again", "off": "Recalibrate"}[kind]
+    context = Context("", None, None, False, None, 0, None, None)
+    assert class_advice(judged, context)[0].do.startswith(said)

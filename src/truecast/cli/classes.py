@@ -30,7 +30,7 @@ def print_classes(found: ClassTallies, resamples: int | None, as_json: bool) -> 
     from truecast.measures.class_report import NOT_PROMISED
     from truecast.measures.classes import NOTIONS
 
-    if finding.kind != "none":
+    if finding.kind != "weighted":
         echo(fitted(f"{finding.headline}."))
         for sentence in finding.sentences:
             echo(fitted(sentence, indent="  "))
@@ -144,7 +144,7 @@ def _as_json(found: ClassTallies, finding: ClassFinding) -> dict[str, Any]:
                 row[f"{prefix}p_value"] = float(sure.p_value[k])
                 row[f"{prefix}adjusted_p_value"] = float(sure.adjusted[k])
     verdict = None
-    if finding.kind != "none":
+    if finding.kind != "weighted":
         verdict = {
             "kind": finding.kind,
             "headline": finding.headline,

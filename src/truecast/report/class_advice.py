@@ -29,9 +29,15 @@ def _calibration(finding: ClassFinding, context: Context) -> Advice:
     if finding.kind == "off":
         why = "Each class then follows what happens, and rows still sum to 1."
         return Advice("Recalibrate.", why, _line(finding, context))
+    if finding.kind == "weak":
+        which = ", ".join(str(label) for label in finding.off or finding.off_top)
+        why = f"Errors are larger than chance usually makes ({which}), but not by much."
+        return Advice("Look again with more rounds.", why)
     largest = roughly(float(finding.sure.chance_high.max()))
-    why = f"Errors of a class up to about {largest} would look like chance here. {DRIFT}"
-    return Advice("Leave the forecasts as they are.", why)
+    why = f"Errors of a class up to about {largest} would look like chance here."
+    if finding.kind == "few":
+        return Advice("Collect more rounds.", why)
+    return Advice("Leave the forecasts as they are.", f"{why} {DRIFT}")
 
 
 def _after(before: ClassFinding, after: ClassFinding) -> Advice:
@@ -41,7 +47,7 @@ def _after(before: ClassFinding, after: ClassFinding) -> Advice:
     if now.brier.score < was.brier.score:
         more = ", not only their calibration" if calmer else ""
         return Advice("Use the recalibrated forecasts.", f"Their Brier score is better{more}.")
-    if calmer and before.kind == "off":
+    if calmer and (before.off or before.off_top):
         return Advice(
             "Use the recalibrated forecasts if you need calibration.",
             "The errors of the classes are smaller, the Brier score is not.",

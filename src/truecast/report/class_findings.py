@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from truecast.measures.classes import ClassUncertainty, classwise_uncertainty
 from truecast.measures.finder import SIGNIFICANT
 from truecast.report.class_groups import ClassGroups, find_class_groups
 from truecast.report.numerals import p_value, percent, rounds
+from truecast.report.verdict import in_words, proved_kind
 
 __all__ = ["ClassFinding", "find_classes"]
 
@@ -52,10 +54,9 @@ class ClassFinding:
 
     @property
     def kind(self) -> str:
-        """The kind of verdict: "off", "fine", or "none" if chance was not looked at."""
-        if self.sure is None:
-            return "none"
-        return "off" if self.off or self.off_top else "fine"
+        """The kind of verdict, as for two outcomes; "weighted" if chance was not looked at."""
+        p = self.p_value
+        return proved_kind(self.figures.total, math.nan if p is None else p)
 
     @property
     def off_top(self) -> tuple[Label, ...]:
@@ -79,13 +80,17 @@ class ClassFinding:
 
     @property
     def _verdict(self) -> str:
-        if self.kind == "none":
+        if self.kind == "weighted":
             return "No verdict: chance was not simulated"
-        if self.kind == "fine":
-            return "No class is off by more than chance explains"
+        _, headline = in_words(self.kind, self._how if self.kind == "off" else "")
+        return headline
+
+    @property
+    def _how(self) -> str:
+        """Which classes are off."""
         if self.off:
-            return f"Not calibrated class by class: {_listed(self.off)} off"
-        return f"Not calibrated where predicted: {_listed(self.off_top)} off"
+            return f"{_listed(self.off)} off"
+        return f"{_listed(self.off_top)} off where predicted"
 
     @property
     def sentences(self) -> list[str]:

@@ -51,7 +51,6 @@ _BINS = 20
 _SHADES = 8
 _GROUPS = 40  # in the table
 _WIDTH, _LEFT, _TOP, _SIDE, _BELOW = 232.0, 30.0, 8.0, 196.0, 40.0
-_STYLES = {"off": "off", "fine": "none", "none": "few"}  # of the verdict
 
 
 def class_sections(finding: ClassFinding, context: Context) -> list[Markup]:
@@ -97,9 +96,8 @@ def _verdict(finding: ClassFinding) -> list[Markup]:
         ),
     ]
     words = [f"{finding.headline}.", *finding.sentences]
-    kind = _STYLES[finding.kind]
     return [
-        tag("div", *(tag("p", sentence) for sentence in words), class_=f"verdict {kind}"),
+        tag("div", *(tag("p", sentence) for sentence in words), class_=f"verdict {finding.kind}"),
         tag("dl", *tiles, class_="tiles"),
     ]
 
@@ -131,10 +129,9 @@ def _changed(before: ClassFinding, after: ClassFinding) -> list[Markup]:
         ("Always saying the shares: Brier score", was.brier.uncertainty, now.brier.uncertainty),
     ]
     cells = [table_row([label, *apart(earlier, later)]) for label, earlier, later in rows]
-    kind = _STYLES[after.kind]
     caption = "The same rounds. Lower is better, except for discrimination."
     return [
-        tag("div", *(tag("p", sentence) for sentence in words), class_=f"verdict {kind}"),
+        tag("div", *(tag("p", sentence) for sentence in words), class_=f"verdict {after.kind}"),
         framed(caption, ("", "before", "after"), cells),
         tag("p", LATER, class_="quiet"),
     ]

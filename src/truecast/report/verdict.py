@@ -28,6 +28,7 @@ __all__ = [
     "direction",
     "gain",
     "headline",
+    "in_words",
     "interval",
     "notes",
     "place",
@@ -74,14 +75,22 @@ def verdict(finding: Finding) -> Verdict:
         evidence = f"The smooth calibration error is {error}; {reason}."
         return Verdict("weighted", short, headline, evidence)
     kind = _kind(finding, smooth_error)
-    short, headline = {
+    short, headline = in_words(kind, direction(finding) if kind == "off" else "")
+    return Verdict(kind, short, headline, _evidence(finding, smooth_error, kind))
+
+
+def in_words(kind: str, how: str) -> tuple[str, str]:
+    """Return a verdict for a table, and as a headline; `how` says in which way forecasts are off.
+
+    Of several classes, too.
+    """
+    return {
         "few": ("too few rounds to tell", "Too few rounds to tell"),
         "none": ("no evidence against", "No evidence against calibration"),
         "weak": ("weak evidence against", "Weak evidence against calibration"),
         "slight": ("off, but hardly", "Not calibrated, but off by very little"),
-        "off": (f"off: {direction(finding)}", f"Not calibrated: {direction(finding)}"),
+        "off": (f"off: {how}", f"Not calibrated: {how}"),
     }[kind]
-    return Verdict(kind, short, headline, _evidence(finding, smooth_error, kind))
 
 
 def headline(finding: Finding) -> str:
@@ -112,7 +121,7 @@ def _kind(finding: Finding, smooth_error: Uncertainty) -> str:
 
 
 def proved_kind(rounds: float, p_value: float) -> str:
-    """Return the kind of verdict by a p-value alone, without simulation: for millions of scores.
+    """Return the kind of verdict by a p-value alone: for millions of scores, and for classes.
 
     It cannot tell "slight" from "off", nor that an error that matters could hide, unless there are
     hardly any rounds.

@@ -171,7 +171,7 @@ def test_any_hint_and_scale(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow("makes several tables")
-@pytest.mark.parametrize("group", [None, "a", ("a", "c"), "unknown"])
+@pytest.mark.parametrize("group", [None, "a", ("a", "c")])
 def test_a_table_is_that_of_its_group(group: Any) -> None:
     recalibrator = trained(2_000, groups=True)
     table = recalibrator.to_table(group=group, tolerance=1e-4)
@@ -184,6 +184,19 @@ def test_a_table_is_that_of_its_group(group: Any) -> None:
 
 
 @pytest.mark.slow("makes a table")
+def test_a_group_that_is_not_there_is_refused() -> None:
+    rounds = {"scores": [0.2, 0.4, 0.6], "outcomes": [0, 1, 1], "groups": ["JFK", "LGA", 7]}
+    r = tc.Recalibrator()
+    r.forecast_many(**rounds)
+    with pytest.raises(tc.InputError, match=r"its 3 groups \(perhaps 'JFK'\), or None.*got 'jfk'"):
+        r.to_table(group=("LGA", "jfk"))
+    with pytest.raises(tc.InputError, match=r"its 3 groups, or None for rounds of no group, got 8"):
+        r.to_table(group=8)
+    full = tc.Recalibrator(max_groups=3)  # beyond that, groups are not told apart
+    full.forecast_many(**rounds)
+    assert full.to_table(group="jfk", tolerance=0.1).group == "jfk"
+
+
 def test_a_table_stays_as_it_was() -> None:
     recalibrator = trained(300)
     table = recalibrator.to_table(tolerance=1e-3)

@@ -6,15 +6,25 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from truecast import _check, _core
+from truecast._names import counted
 from truecast.certificate import ArcCertificate
 from truecast.errors import InputError, StateError
 from truecast.ledger import certify
 from truecast.recalibrate.class_certificate import ClassCertificate, certify_classes
 from truecast.recalibrate.class_rows import Label
 
-__all__ = ["ClassGroupRecord", "GroupRecord", "Groups", "class_parts", "saved_names"]
+__all__ = [
+    "ClassGroupRecord",
+    "GroupRecord",
+    "Groups",
+    "class_parts",
+    "require_known",
+    "saved_names",
+]
 
 Record = TypeVar("Record")
+
+_MOST_COMPARED = 10_000  # names among which a message looks for similar ones
 
 
 class _Record:
@@ -121,6 +131,26 @@ class Groups(Mapping[str | int, Record]):
 
     def __repr__(self) -> str:
         return f"Groups({self._desk.names!r:.400})"
+
+
+def require_known(groups: Groups[Any], wanted: _check.Group) -> None:
+    """Refuse a group that is not there, and say which may be meant."""
+    names = wanted if isinstance(wanted, tuple) else (wanted,)
+    for name in names:
+        if name is not None and name not in groups:
+            rule = f"must be one of its {counted(len(groups), 'group')}{_perhaps(name, groups)}"
+            raise InputError("group", f"{rule}, or None for rounds of no group", name)
+
+
+def _perhaps(name: str | int, groups: Groups[Any]) -> str:
+    """Return the groups called much like this, in any case."""
+    if len(groups) > _MOST_COMPARED:
+        return ""
+    import difflib
+
+    keys = {str(group).casefold(): group for group in groups}
+    close = difflib.get_close_matches(str(name).casefold(), keys)
+    return f" (perhaps {' or '.join(repr(keys[key]) for key in close)})" if close else ""
 
 
 def saved_names(names: object, most: int) -> list[_check.Group]:

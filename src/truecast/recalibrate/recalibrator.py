@@ -17,7 +17,7 @@ from truecast.errors import InputError, StateError
 from truecast.forecasters.guard import BUDGETS
 from truecast.ledger import certify, ledger_state, numbers_of
 from truecast.recalibrate.class_recalibrator import ClassRecalibrator
-from truecast.recalibrate.groups import GroupRecord, Groups, saved_names
+from truecast.recalibrate.groups import GroupRecord, Groups, require_known, saved_names
 from truecast.recalibrate.hints import Hint, Mix
 from truecast.recalibrate.hints.base import from_config, is_compiled
 from truecast.recalibrate.open import Calls, HintLike, OpenHint
@@ -485,8 +485,8 @@ class Recalibrator(Saveable):
         Raises
         ------
         InputError
-            If the hint takes several scores, an option breaks its rule, or the map is too jagged
-            for the tolerance.
+            If the hint takes several scores, an option breaks its rule, there are no rounds of the
+            group, or the map is too jagged for the tolerance.
         StateError
             If the hint is your own and cannot be saved: the table is made of a copy.
 
@@ -498,6 +498,8 @@ class Recalibrator(Saveable):
             raise InputError("hint", "must take one score to be a table", self._hint._models)
         tolerance = _check.within("tolerance", tolerance, 1e-9, 0.1)
         name = _check.group(group)
+        if len(self.groups) < self._max_groups:  # else it may be one of the others
+            require_known(self.groups, name)
         still = copy.copy(self)  # others may learn meanwhile
 
         def predict(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -31,6 +31,7 @@ __all__ = [
     "from_bytes",
     "from_json",
     "kinds_of",
+    "reason",
     "require_entries",
     "to_bytes",
     "to_json",
@@ -39,6 +40,7 @@ __all__ = [
 VERSION = 2
 _FORMAT = "truecast"
 _MAGIC = b"TRUECAST"
+_NOT_SAVED = "this is not a saved forecaster: "
 _HEAD = _MAGIC + bytes([VERSION])
 _LONGEST = 1 << 30  # letters of any text that is read
 _SMALL = 1 << 24  # letters that are read from however few bytes
@@ -56,16 +58,20 @@ def to_json(
     return json.dumps(saved | {"crc32": _crc32(saved)})
 
 
-def from_json(text: str, kind: str, oldest: int = 1) -> tuple[dict[str, Any], object]:
-    """Return the configuration and state in `text`, if this `kind` saved it since `oldest`."""
+def from_json(text: str, *kinds: str, oldest: int = 1) -> tuple[dict[str, Any], object]:
+    """Return the configuration and state in `text`, if one of `kinds` saved it since `oldest`."""
     try:
         saved = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         named = isinstance(text, str) and "{" not in text
-        what = "pass the text of the file, not its name" if named else error
-        raise StateError(f"this is not a saved forecaster: {what}") from error
+        what = (
+            "pass the text of the file, not its name"
+            if named
+            else f"it is cut off, or not JSON ({error})"
+        )
+        raise StateError(f"{_NOT_SAVED}{what}") from error
     if not isinstance(saved, dict) or saved.get("format") != _FORMAT:
-        raise StateError('this is not a saved forecaster: it has no "format": "truecast"')
+        raise StateError(_NOT_SAVED + 'it has no "format": "truecast"')
     _check_version(saved.get("version"))
     if set(saved) - {"run"} != _ENTRIES:
         raise StateError(
@@ -74,22 +80,25 @@ def from_json(text: str, kind: str, oldest: int = 1) -> tuple[dict[str, Any], ob
     try:
         checksum = _crc32({name: saved[name] for name in saved if name != "crc32"})
     except RecursionError as error:
-        raise StateError("this is not a saved forecaster: it is nested too deeply") from error
+        raise StateError(f"{_NOT_SAVED}it is nested too deeply") from error
     if saved["crc32"] != checksum:
         raise StateError("the saved forecaster is corrupted: its checksum does not match")
-    if saved["kind"] != kind:
-        several = f"Class{kind}"
-        load = f": load it with truecast.{several}" if saved["kind"] == several else ""
-        raise StateError(f"this was saved by {saved['kind']!s:.80}, not by {kind}{load}")
+    if saved["kind"] not in kinds:
+        raise StateError(f"this was saved by {saved['kind']!s:.80}, not by {kinds[0]}")
     if saved["version"] < oldest:
         raise VersionError(
-            f"this {kind} was saved in version {saved['version']} of the format, "
+            f"this {saved['kind']} was saved in version {saved['version']} of the format, "
             "and had a different guard: "
             "start a new one and replay your log, or continue with truecast 0.1"
         )
     if not isinstance(saved["config"], dict):
         raise StateError(f"the saved config must be an object, got {saved['config']!r:.80}")
     return saved["config"], saved["state"]
+
+
+def reason(error: StateError) -> str:
+    """Return why something is not a saved forecaster, for a message that says so itself."""
+    return str(error).removeprefix(_NOT_SAVED)
 
 
 def to_bytes(text: str) -> bytes:
@@ -122,7 +131,7 @@ def from_bytes(data: bytes) -> str:
         raise StateError(f"a saved forecaster in compact form is bytes, got {type(data).__name__}")
     data = bytes(data)
     if not data.startswith(_MAGIC):
-        raise StateError("this is not a saved forecaster: it does not begin with TRUECAST")
+        raise StateError(f"{_NOT_SAVED}it does not begin with TRUECAST")
     _check_version(data[len(_MAGIC)] if len(data) > len(_MAGIC) else None)
     return _unpacked(data[len(_HEAD) :])
 
@@ -233,6 +242,8 @@ class Saveable:
 
     #: the oldest version of the format that it reads
     _oldest = 1
+    #: other classes whose states it loads, since it builds them
+    _builds: tuple[str, ...] = ()
 
     @property
     @abstractmethod
@@ -261,7 +272,11 @@ class Saveable:
             If the text is corrupted or was not saved by this class; VersionError if a newer
             truecast wrote it.
         """
-        return cls._rebuild(*from_json(text, cls.__name__, cls._oldest))
+        return cls._rebuild(*cls._read(text))
+
+    @classmethod
+    def _read(cls, text: str) -> tuple[dict[str, Any], object]:
+        return from_json(text, cls.__name__, *cls._builds, oldest=cls._oldest)
 
     @classmethod
     def _rebuild(cls, config: dict[str, Any], saved: object) -> Self:

@@ -295,6 +295,8 @@ def test_a_state_that_is_none_is_refused_and_stays(content: bytes) -> None:
     done = run("recalibrate", "scores.csv", "-o", "out.csv", "--state", "s.json")
     assert done.exit_code == 2
     assert done.stderr.splitlines()[-1].startswith("Error: s.json is not a saved recalibrator")
+    assert done.stderr.count("saved") <= 2
+    assert "is not a saved forecaster" not in done.stderr
     assert Path("s.json").read_bytes() == content
     assert not Path("out.csv").exists()
 

@@ -157,8 +157,7 @@ def recalibrate(
 
     With several classes the outcome is the name of one, and each has a column of probabilities
     (--scores). OUT has a new column for each, such as recalibrated_home, and the certificate is
-    about each class and about the most probable one. All options work as for two outcomes. In
-    Python, `truecast.ClassRecalibrator.from_json(text)` loads the state.
+    about each class and about the most probable one. All options work as for two outcomes.
 
     FILE is CSV, JSON lines or Parquet, plain or compressed (.gz, .bz2, .xz, .zst), of any size; -
     reads standard input.

@@ -283,13 +283,14 @@ class Checkpoint:
         except (UnicodeDecodeError, OSError) as error:
             raise FileError(name, f"is not a saved recalibrator ({error})") from error
         try:
-            recalibrator = _built(text)
+            recalibrator = Recalibrator.from_json(text)
         except VersionError as error:
             older = json.loads(text)["version"] < state.VERSION
             remedy = ". Use a new --state, and FILE with all rows so far" if older else ""
             raise FileError(name, f"cannot be continued: {error}{remedy}") from error
         except StateError as error:
-            raise FileError(name, f"is not a saved recalibrator: {error}") from error
+            reason = f"is not a saved recalibrator: {state.reason(error)}"
+            raise FileError(name, reason) from error
         found = json.loads(text).get("run")
         try:
             run = None if found is None else RunRecord.load(found)
@@ -299,14 +300,3 @@ class Checkpoint:
                 name, f"{reason} Recalibrator.from_json(...).to_json() does, all rows are new"
             ) from error
         return Saved(recalibrator, run, None if run is None else run.time)
-
-
-def _built(text: str) -> Recalibrator | ClassRecalibrator:
-    """Build the recalibrator that was saved, for outcomes 0 or 1 or for classes."""
-    try:
-        saved = json.loads(text)
-    except (ValueError, RecursionError):
-        saved = None  # refused below, with the reason
-    if isinstance(saved, dict) and saved.get("kind") == ClassRecalibrator.__name__:
-        return ClassRecalibrator.from_json(text)
-    return Recalibrator.from_json(text)

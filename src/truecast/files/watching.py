@@ -250,11 +250,12 @@ class WatchRun:
         except (UnicodeDecodeError, OSError) as error:
             raise FileError(str(self.state), f"is not a saved monitor ({error})") from error
         try:
-            monitor = _kind(text).from_json(text)
+            monitor = Monitor.from_json(text)
             run = json.loads(text).get("run")
             before = None if run is None else self._load_run(run)
         except StateError as error:
-            raise FileError(str(self.state), f"is not a saved monitor: {error}") from error
+            reason = f"is not a saved monitor: {saving.reason(error)}"
+            raise FileError(str(self.state), reason) from error
         self.monitors = {"": monitor}
         return before
 
@@ -305,16 +306,6 @@ class WatchRun:
 def _sliced(part: Rounds) -> Iterator[Rounds]:
     for start in range(0, len(part), _SLICE):
         yield part.at(slice(start, start + _SLICE), 0)
-
-
-def _kind(text: str) -> type[Monitor]:
-    """Whose state this is; a text that is none is refused by `from_json`."""
-    try:
-        saved = json.loads(text)
-    except ValueError:
-        return Monitor
-    several = isinstance(saved, dict) and saved.get("kind") == ClassMonitor.__name__
-    return ClassMonitor if several else Monitor
 
 
 def _alarms(monitor: Monitor, members: Any) -> dict[Any, tuple[int, Finding | None]]:

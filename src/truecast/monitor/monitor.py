@@ -111,6 +111,8 @@ class Monitor(_core.Watch, Saveable):
     True
     """
 
+    _builds = ("ClassMonitor",)
+
     def __new__(cls, *, classes: Any = None, **options: Any) -> Any:
         """Return one for outcomes of 0 and 1, or a `ClassMonitor` if there are `classes`."""
         if classes is None or cls is not Monitor:

@@ -120,6 +120,7 @@ class Recalibrator(Saveable):
     """
 
     _oldest = 2
+    _builds = ("ClassRecalibrator",)
 
     def __new__(cls, *, classes: Any = None, **options: Any) -> Any:
         """Return one for outcomes of 0 and 1, or a `ClassRecalibrator` if there are `classes`."""
@@ -513,7 +514,7 @@ class Recalibrator(Saveable):
 
     @classmethod
     def from_json(cls, text: str, *, hint: HintLike | None = None) -> Self:
-        """Build what `to_json` saved.
+        """Build what `to_json` saved: a `ClassRecalibrator` if there are classes.
 
         Parameters
         ----------
@@ -529,7 +530,7 @@ class Recalibrator(Saveable):
             If the text is corrupted, was not saved by this class, or needs a hint that is not
             given; VersionError if a newer truecast wrote it.
         """
-        config, saved = saving.from_json(text, cls.__name__, cls._oldest)
+        config, saved = cls._read(text)
         return cls._rebuild(_with_hint(config, hint), saved)
 
     @classmethod

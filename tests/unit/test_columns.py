@@ -70,6 +70,8 @@ def test_what_is_neither(name: str) -> None:
             "p",
         ),
         ({"y": DECISIONS, "prediction": DECISIONS, "p": CHANCES, "place": WORDS}, "y", "p"),
+        ({"age": CHANCES, "is_fraud": DECISIONS, "p": CHANCES}, "is_fraud", "p"),
+        ({"clickedAd": DECISIONS, "click_id": DECISIONS[:1] * 4, "p": CHANCES}, "clickedAd", "p"),
     ],
 )
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
@@ -126,3 +128,11 @@ def test_long_names_are_cut_in_the_middle() -> None:
         FileError, match=f"no column '{'a' * 29}\N{HORIZONTAL ELLIPSIS}{'b' * 28}' "
     ):
         guess("f", ["y", "p"], scores=["a" * 200 + "b" * 200])
+
+
+def test_two_columns_of_zeros_and_ones_are_not_told_apart_by_such_words(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"churned": DECISIONS, "weekend": DECISIONS, "p": CHANCES})
+    frame.write_csv(tmp_path / "f.csv")
+    refused = pytest.raises(FileError, match="suggests the outcome: name it with --outcome; it has")
+    with open_table(str(tmp_path / "f.csv")) as table, refused:
+        guess("f", table.columns, sample=table.sample)

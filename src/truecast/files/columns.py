@@ -36,6 +36,11 @@ _OUTCOMES = _words(
     "outcome outcomes label labels target targets actual actuals observed observation event "
     "truth ytrue happened occurred won win winner result success response class"
 )
+_EVENTS = _words(  # what outcomes of practice are called, if they are 0 and 1 and the only such
+    "fraud fraudulent churn churned default defaulted click clicked conversion converted "
+    "purchase purchased bought spam subscribed cancelled canceled returned readmitted survived "
+    "died disease failed failure approved accepted attrition"
+)
 _LETTERS = {"score": _words("p"), "outcome": _words("y")}  # names by themselves
 # what may stand beside such a letter
 _BESIDE = {
@@ -299,26 +304,40 @@ def _likely(
             f"{how.spelled(option)}"
         )
         raise FileError(name, reason)
-    reason = f"has no column whose name suggests the {option}: name it with {how.spelled(option)}"
-    perhaps = ""
+    only = None
     if option == "outcome" and sample is not None and len(others) == len(set(others)):
-        perhaps = _perhaps(others, [columns.index(column) for column in others], sample(others))
+        only = _only_zeros_and_ones(
+            others, [columns.index(column) for column in others], sample(others)
+        )
+    if only is not None and _is_event(only):
+        return only
+    reason = f"has no column whose name suggests the {option}: name it with {how.spelled(option)}"
+    perhaps = "" if only is None else f", perhaps {brief(shown(only))}"
     raise FileError(name, f"{reason}{perhaps}; it has {_listed(others)}")
 
 
-def _perhaps(others: list[str], at: list[int], frame: pl.DataFrame) -> str:
-    """Return the one column that has zeros and ones only, and both."""
+def _only_zeros_and_ones(others: list[str], at: list[int], frame: pl.DataFrame) -> str | None:
+    """Return the one column that has zeros and ones only, and both; None if there are others."""
     found = [
         column
         for column, i in zip(others, at, strict=True)
         if _kind(frame[str(i)]) == "decisions" and frame[str(i)].drop_nulls().n_unique() > 1
     ]
-    return f", perhaps {brief(shown(found[0]))}" if len(found) == 1 else ""
+    return found[0] if len(found) == 1 else None
+
+
+def _is_event(column: str) -> bool:
+    words = _parts(column)
+    return bool(words & _EVENTS) and not words & (_ABOUT | _SCORES)
+
+
+def _parts(column: str) -> set[str]:
+    return {part.lower() for part in _PARTS.findall(column)}
 
 
 def _suggests(column: str, option: str) -> bool:
     """Return whether a name may be that of a score, or of an outcome."""
-    words = {part.lower() for part in _PARTS.findall(column)}
+    words = _parts(column)
     if words & _ABOUT:
         return False
     score = bool(words & _SCORES) or _alone(words, "score")

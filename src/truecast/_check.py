@@ -28,6 +28,7 @@ MOMENTS = tuple(
     for moment in (datetime.min, datetime.max)
 )
 MOST_GROUPS = 100  # of one round
+FEWEST_RESAMPLES = 20  # for an interval or a verdict
 MOST_ROUNDS = 2**53  # so that every count is exact as a double too
 _USUAL = frozenset(map(np.dtype, ("?", "u1", "i8", "f8")))  # those that need no conversion
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -493,6 +494,11 @@ def sample_weight(weights: Any, y_true: Any, y_prob: Any, rounds: int) -> NDArra
     _refuse_misaligned("sample_weight", weights, "y_true", y_true)
     _refuse_misaligned("sample_weight", weights, "y_prob", y_prob)
     return counts("sample_weight", weights, rounds)
+
+
+def resamples(value: object, most: int = 10**6) -> int:
+    """Return how often chance is simulated: often enough for an interval."""
+    return whole_number("resamples", value, least=FEWEST_RESAMPLES, most=most)
 
 
 def counts(name: str, values: Any, size: int) -> NDArray[Any]:

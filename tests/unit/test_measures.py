@@ -482,8 +482,10 @@ def test_extreme_options() -> None:
     with pytest.raises(tc.InputError, match="^measure must return a number, got LowerDistance"):
         tc.uncertainty(tc.lower_calibration_distance, Y, P)
     assert tc.uncertainty(
-        tc.brier_score, Y, P, resamples=5, random_state=None
+        tc.brier_score, Y, P, resamples=20, random_state=None
     ).estimate == tc.brier_score(Y, P)
+    with pytest.raises(tc.InputError, match="^resamples must be a whole number from 20 to"):
+        tc.uncertainty(tc.brier_score, Y, P, resamples=19)
     assert str(tc.measure([1], [0.5])).startswith("1 round at 1 distinct forecast\n")
 
 

@@ -469,7 +469,7 @@ def test_the_same_seed_gives_the_same_answer(measure):
 @pytest.mark.parametrize("state", [-1, 1.5, True, "seed", np.random.RandomState(0)])
 def test_what_is_no_random_state_is_refused(measure, state):
     with pytest.raises(tc.InputError, match="random_state"):
-        measure([0, 1], [0.5, 0.5], resamples=2, random_state=state)
+        measure([0, 1], [0.5, 0.5], resamples=20, random_state=state)
 
 
 # Something is set, or loaded, at import
@@ -524,7 +524,7 @@ def memory_of(measure, data):
 @pytest.mark.parametrize("measure", FAST.values(), ids=FAST.keys())  # the others: below
 def test_many_rounds_need_little_memory(measure):
     if "resamples" in getattr(measure, "keywords", {}):
-        measure = partial(measure, resamples=2)
+        measure = partial(measure, resamples=20)
     assert memory_of(measure, rounds(MANY, 20)) < MOST
 
 

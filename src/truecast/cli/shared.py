@@ -49,6 +49,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 WIDTH = 80  # columns that everything fits
 _SHOWN = 20  # columns that are named where they were guessed
+_PIPE_CLOSED = 128 + 13  # as a shell has it of a command that SIGPIPE ends
 
 file_type = click.Path(dir_okay=False, path_type=Path)
 
@@ -91,9 +92,12 @@ class _Resamples(click.types.IntParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Refuse what is too few or too many."""
+        from truecast._check import FEWEST_RESAMPLES
+
         number: int = super().convert(value, param, ctx)
-        if number and not 20 <= number <= 1_000_000:
-            self.fail(f"{number} is neither 0 (no verdict) nor from 20 to 1,000,000", param, ctx)
+        if number and not FEWEST_RESAMPLES <= number <= 1_000_000:
+            rule = f"neither 0 (no verdict) nor from {FEWEST_RESAMPLES} to 1,000,000"
+            self.fail(f"{number} is {rule}", param, ctx)
         return number
 
 
@@ -246,6 +250,19 @@ def readable() -> Iterator[None]:
         raise (Refusal if error.exit_code == Refusal.exit_code else click.ClickException)(
             text
         ) from error
+    except OSError as error:
+        if error.errno != errno.EPIPE:
+            raise
+        _leave_closed_pipe()
+        raise click.exceptions.Exit(_PIPE_CLOSED) from None
+
+
+def _leave_closed_pipe() -> None:
+    """Send what is still to be written nowhere: Python would complain about it at its end."""
+    with suppress(OSError, ValueError):  # of tests, outputs are no files
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 class Refusal(click.ClickException):
@@ -267,7 +284,7 @@ def errors(options: dict[str, str] | None = None) -> Iterator[None]:
         raise Refusal(str(error)) from error
     except OSError as error:
         if error.errno == errno.EPIPE:
-            raise  # the reader has gone: click ends quietly
+            raise  # the reader has gone: `readable` ends quietly
         raise click.ClickException(str(error)) from error
 
 

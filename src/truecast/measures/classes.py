@@ -339,7 +339,7 @@ def classwise_uncertainty(
     """
     _check.choice("notion", notion, ("classwise", "top-label"))
     if resamples is not None:
-        resamples = _check.whole_number("resamples", resamples, least=20, most=10**6)
+        resamples = _check.resamples(resamples)
     level = _check.between("level", level, 0, 1)
     rng = _check.generator("random_state", random_state)
     tally = as_class_tally(

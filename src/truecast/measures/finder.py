@@ -184,7 +184,7 @@ def stretches_of(
     """Return the stretches of a tally, and its smooth calibration error if that is not given."""
     level = _check.between("level", level, 0, 1)
     if resamples is not None:
-        resamples = _check.whole_number("resamples", resamples, least=20, most=10**6)
+        resamples = _check.resamples(resamples)
     rng = _check.generator("random_state", random_state)
     cells = cells_of(tally)
     marks = marks_of(cells.tally)

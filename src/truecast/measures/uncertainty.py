@@ -157,7 +157,7 @@ def uncertainty(
     y_true, y_prob, sample_weight
         As in `Tally.from_predictions`; or a Tally alone. Weights must be integers.
     level, resamples, random_state
-        As in `reliability_band`.
+        As in `reliability_band`; at least 20 resamples.
 
     Examples
     --------
@@ -177,6 +177,7 @@ def uncertainty(
         raise InputError("measure", "must be a function of a Tally", measure)
     whole = as_tally(y_true, y_prob, sample_weight)
     tally, level = _coarse(whole), _check.between("level", level, 0, 1)
+    resamples = _check.resamples(resamples, most=10**7)
     rng = _check.generator("random_state", random_state)
     estimate, pooled = measure(whole), measure(tally)
     if not isinstance(estimate, (float, int)):

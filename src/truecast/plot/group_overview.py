@@ -206,7 +206,7 @@ def group_overview(
     are sorted by error.
     """
     level = _check.between("level", level, 0, 1)
-    resamples = _check.whole_number("resamples", resamples, least=20, most=10**6)
+    resamples = _check.resamples(resamples)
     tested = _check.whole_number("tested", tested, least=0, most=10**9)
     rng = _check.generator("random_state", random_state)
     tallies = _tallies(y_true, y_prob, groups, sample_weight)

@@ -166,7 +166,7 @@ def html_report(
         "random_state": _check.whole_number("random_state", random_state, least=0, most=2**63 - 1),
     }
     if resamples is not None:
-        resamples = _check.whole_number("resamples", resamples, least=20, most=10**6)
+        resamples = _check.resamples(resamples)
     context = Context(
         title=_text("title", title) or _title(source, after is not None),
         source=_text("source", source),

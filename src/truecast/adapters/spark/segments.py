@@ -116,7 +116,7 @@ def measure(
     names = names_of("by", by)
     wanted = None if only is None else _check_only(only)
     if resamples:
-        resamples = _check.whole_number("resamples", resamples, least=20, most=10**6)
+        resamples = _check.resamples(resamples)
     rules = checked_rules(frame, outcome, score, weight)
     keys = [StructField(name, check(frame, "by", name, KEYS)) for name in names]
     groups = counted(frame, rules, names, outcome=outcome, score=score, weight=weight)

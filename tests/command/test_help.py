@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,17 @@ def test_python_m_truecast_is_the_command() -> None:
         [sys.executable, "-m", "truecast", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("truecast, version ")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["measure", "examples/scores.csv", "--resamples=0"]])
+def test_a_reader_that_has_gone_ends_a_command_quietly(words: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "truecast", *words]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert done.returncode == 141
+    assert not done.stderr.removeprefix("examples/scores.csv: outcome 'outcome', score 'score'\n")
 
 
 if __name__ == "__main__":

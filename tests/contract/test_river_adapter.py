@@ -437,3 +437,13 @@ def test_options_that_are_refused() -> None:
         with pytest.raises(tc.InputError) as caught:
             Recalibrated(Told(), **options)  # type: ignore[arg-type]
         assert caught.value.argument in options
+
+
+def test_a_regressor_is_refused() -> None:
+    rule = r"^classifier must be a classifier, such as linear_model.LogisticRegression\(\): a regr"
+    for model in (
+        linear_model.LinearRegression(),
+        preprocessing.StandardScaler() | linear_model.LinearRegression(),
+    ):
+        with pytest.raises(tc.InputError, match=rule):
+            Recalibrated(model)

@@ -243,6 +243,22 @@ def test_result_prints_what_is_known() -> None:
     assert re.fullmatch(start + rest, str(wide))
 
 
+def test_one_round_is_one() -> None:
+    assert "over 1 round; nearest: 1 group" in str(found := calibration_distance([1], [0.25]))
+    assert repr(found.witness) == "Witness(1 group of 1 round)"
+
+
+def test_whole_floats_count_as_repeated_rounds() -> None:
+    y, p, weight = [1, 0, 1, 0], [0.3, 0.3, 0.6, 0.9], [2, 1, 0, 3]
+    found, expected = (
+        calibration_distance(y, p, sample_weight=np.array(weight, kind)) for kind in (float, int)
+    )
+    assert str(found) == str(expected)
+    assert found.totals == expected.totals
+    with pytest.raises(tc.InputError, match="^sample_weight must be whole numbers, which count"):
+        calibration_distance(y, p, sample_weight=[2, 1, 0.5, 3])
+
+
 def test_bounds_that_cross_are_never_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     def too_dear(tally: tc.Tally) -> tuple[np.ndarray, ...]:
         nodes, prices, values, atoms = best_prices(tally)

@@ -114,6 +114,7 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         max_unresolved: int = 100_000,
         classes: tuple[str | int, ...] | None = None,
     ) -> None:
+        _refuse_regressor(classifier)
         self.classifier = classifier
         self.classes = classes
         self.hint = hint
@@ -268,6 +269,12 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
             "classifier": naive_bayes.GaussianNB(),  # type: ignore[no-untyped-call]
             "classes": (0, 1, *segments),
         }
+
+
+def _refuse_regressor(model: object) -> None:
+    if isinstance(model, base.Regressor):
+        rule = "must be a classifier, such as linear_model.LogisticRegression()"
+        raise InputError("classifier", f"{rule}: a regressor gives no probabilities", model)
 
 
 def _check_features(group: Any) -> Any:

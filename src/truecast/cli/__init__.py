@@ -63,6 +63,7 @@ def main() -> None:
       2    an option or the file is wrong; a line says what
       3    an alarm of `truecast watch`
       130  stopped by Ctrl-C
+      141  the reader of the output has gone, as in `| head`
     """  # noqa: D205, D301 (click wants the character itself)
 
 

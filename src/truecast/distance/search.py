@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from truecast import _check
 from truecast._core import SearchLimits
+from truecast._names import counted
 from truecast.distance.problem import Found, Problem, Tube
 from truecast.distance.rounding import rounded
 from truecast.distance.witness import Witness, cost, grouped
@@ -85,10 +86,11 @@ class Distance:
             return f"{bounds[1]:.9g}" if self.exact else f"from {bounds[0]:.6g} to {bounds[1]:.6g}"
 
         known = ", exact" if self.exact else f" ({self.ended})"
-        groups = f"nearest{'' if self.exact else ' found'}: {len(self.witness.zeros):,} groups"
+        groups = counted(len(self.witness.zeros), "group")
+        nearest = f"nearest{'' if self.exact else ' found'}: {groups}"
         return (
             f"distance to calibration {between(self.means)} a round{known}; "
-            f"{between(self.totals)} over {self.rounds:,} rounds; {groups}"
+            f"{between(self.totals)} over {counted(self.rounds, 'round')}; {nearest}"
         )
 
 
@@ -116,8 +118,8 @@ def calibration_distance(
     Parameters
     ----------
     y_true, y_prob, sample_weight
-        As in `Tally.from_predictions`; or a Tally alone. Weights must be integers, which count as
-        repeated rounds: with real weights the problem is NP-hard.
+        As in `Tally.from_predictions`; or a Tally alone. Weights must be whole numbers, which count
+        as repeated rounds: with others the problem is NP-hard.
     rtol
         Stop when the bounds are this close, relative to the upper one. 0 asks for the exact
         distance.
@@ -166,11 +168,11 @@ def calibration_distance(
     memory_limit = _check.between("memory_limit", memory_limit, 0, math.inf)
     if not (callable(progress) or isinstance(progress, bool)):
         raise InputError("progress", "must be True, False or a function", progress)
-    tally = as_tally(y_true, y_prob, sample_weight)
+    tally = _counted(as_tally(y_true, y_prob, sample_weight))
     if tally.weighted:
         rule = (
-            "must be integers, which count as repeated rounds: "
-            "with real weights the problem is NP-hard"
+            "must be whole numbers, which count as repeated rounds: "
+            "with others the problem is NP-hard"
         )
         raise InputError("sample_weight" if sample_weight is not None else "y_true", rule, tally)
     tell = progress if callable(progress) else _written if progress else _silent
@@ -180,6 +182,15 @@ def calibration_distance(
     except KeyboardInterrupt:
         bracket.ended = "interrupted"
     return bracket.result()
+
+
+def _counted(tally: Tally) -> Tally:
+    """Return a tally of counts if its weights are whole numbers."""
+    weights = tally.zeros, tally.ones
+    whole = all((each == np.floor(each)).all() for each in weights)
+    if not tally.weighted or not whole or tally.total > _check.MOST_ROUNDS:
+        return tally
+    return Tally(tally.p, *(each.astype(np.int64) for each in weights))
 
 
 def _per_round(totals: tuple[float, float], rounds: int) -> tuple[float, float]:

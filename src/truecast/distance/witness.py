@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check, _core
+from truecast._names import counted
 from truecast.errors import InputError
 from truecast.tally import Tally, as_tally
 
@@ -76,9 +77,8 @@ class Witness:
         return sorted(found)
 
     def __repr__(self) -> str:
-        return (
-            f"Witness({len(self.zeros)} groups of {int(self.zeros.sum() + self.ones.sum())} rounds)"
-        )
+        rounds = counted(int(self.zeros.sum() + self.ones.sum()), "round")
+        return f"Witness({counted(len(self.zeros), 'group')} of {rounds})"
 
 
 def grouped(zeros: NDArray[np.int64], ones: NDArray[np.int64]) -> Witness:

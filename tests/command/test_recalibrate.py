@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -470,3 +471,41 @@ def test_another_run_that_changed_the_state_meanwhile_is_noticed(
     assert "s.json was changed by another run during this one" in done.stderr
     assert Path("s.json").read_text() == tc.Recalibrator().to_json()
     assert not Path("out.csv").exists()
+
+
+@pytest.mark.parametrize("known", [[], ["--id", "number"]])
+def test_groups_are_told_before_and_after_with_their_certificates(known: list[str]) -> None:
+    rng = np.random.default_rng(5)
+    rows = 600
+    place = rng.choice(["A", "B", None], rows, p=[0.3, 0.6, 0.1])
+    frame = pl.DataFrame(
+        {
+            "number": range(rows),
+            "y": rng.integers(0, 2, rows),
+            "p": rng.random(rows).round(3),
+            "place": place,
+            "half": ["early"] * 300 + ["late"] * 300,
+        }
+    )
+    frame.write_csv("log.csv")
+    command = ["recalibrate", "log.csv", "--by", "place", "-o", "out.csv", *known]
+    found = json.loads(run(*command, "--json").stdout)["groups"]
+    out = pl.read_csv("out.csv")
+    assert [one["group"] for one in found] == ["B", "A"]
+    for one in found:
+        some = out.filter(pl.col("place") == one["group"])
+        for kind, measure in (
+            ("brier", tc.brier_score),
+            ("smooth_calibration_error", tc.smooth_calibration_error),
+        ):
+            expected = [measure(some["y"], some[column]) for column in ("p", "recalibrated")]
+            assert list(one[kind].values()) == pytest.approx(expected)
+        assert one["learned"] == one["certificate"]["rounds"] == len(some)
+    text = run(*command).stdout
+    proved = found[0]["certificate"]["per_round"]
+    assert re.search(rf"^B +{found[0]['learned']} .* {proved:.4f}$", text, re.MULTILINE)
+    both = json.loads(run(*command, "--by", "half", "--json").stdout)["groups"]
+    names = ["place=B", "half=early", "half=late", "place=A"]
+    assert [one["group"] for one in both] == names
+    limited = json.loads(run(*command, "--max-groups", "1", "--json").stdout)["groups"]
+    assert len(limited) == 1

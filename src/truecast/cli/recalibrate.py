@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from truecast._names import counted
+from truecast._names import aligned, counted, cut_in_the_middle, terminal_width
 from truecast.cli.shared import (
     Once,
     Reopened,
@@ -31,6 +31,8 @@ from truecast.errors import shown, writing
 if TYPE_CHECKING:
     from truecast.files import Names, RecalibrationResult
     from truecast.files.rounds import Rounds
+
+_LONGEST_GROUP = 30  # letters of its name
 
 
 @click.command(
@@ -239,13 +241,15 @@ def _print(done: RecalibrationResult, out: Path | None, as_json: bool) -> None:
         for name in ("rows", "earlier", "skipped", "unknown", "learned", "lost")
     }
     if as_json:
-        names = "score", "recalibrated"
-        brier, smooth = (dict(zip(names, pair, strict=True)) for pair in (done.brier, done.smooth))
-        found = {"held": done.held, "brier": brier, "smooth_calibration_error": smooth}
+        brier, smooth = map(_before_after, (done.brier, done.smooth))
+        found: dict[str, Any] = {"held": done.held, "brier": brier}
+        found["smooth_calibration_error"] = smooth
+        if done.groups:
+            found["groups"] = _groups_as_json(done)
         echo_json(counts | found | {"certificate": plain(certificate)}, err=out is None)
         return
     to_user = partial(echo, err=out is None)
-    for line in [*_counts(done), str(certificate), *_errors(done)]:
+    for line in [*_counts(done), str(certificate), *_errors(done), *_by_group(done)]:
         to_user(line)
     if out is not None:
         echo(f"written to {shown(str(out))}")
@@ -276,6 +280,47 @@ def _errors(done: RecalibrationResult) -> Iterator[str]:
             names = "Brier score (0 to 2)", "smooth errors of classes, summed"
         for name, (before, after) in zip(names, (done.brier, done.smooth), strict=True):
             yield f"  {name:32}{before:12.6f}{after:12.6f}"
+
+
+def _groups_as_json(done: RecalibrationResult) -> list[dict[str, Any]]:
+    return [
+        {
+            "group": name,
+            "learned": found.learned,
+            "brier": _before_after(found.brier),
+            "smooth_calibration_error": _before_after(found.smooth),
+            "certificate": plain(done.recalibrator.groups[name].certificate),
+        }
+        for name, found in done.groups.items()
+    ]
+
+
+def _before_after(pair: tuple[float, float]) -> dict[str, float]:
+    return dict(zip(("score", "recalibrated"), pair, strict=True))
+
+
+def _by_group(done: RecalibrationResult) -> Iterator[str]:
+    """Lines on the groups: how good their scores were, and what is proved of each by itself."""
+    from truecast.recalibrate import ClassRecalibrator
+
+    if not done.groups:
+        return
+    lines = [["group", "rounds", "Brier", "after", "error", "after", "proved"]]
+    for name, found in done.groups.items():
+        proved = done.recalibrator.groups[name].certificate.per_round
+        figures = (f"{figure:.4f}" for figure in (*found.brier, *found.smooth, proved))
+        lines.append([_shown_group(name), f"{found.learned:,}", *figures])
+    yield "by group, the largest first"
+    yield aligned(lines, [False] + [True] * 6)
+    several = isinstance(done.recalibrator, ClassRecalibrator)
+    error = "smooth errors of classes, summed" if several else "smooth calibration error"
+    yield f"error: {error}; proved so far: distance to"
+    yield "calibration <= this a round, of the group by itself"
+
+
+def _shown_group(name: str) -> str:
+    """Return the name of a group as there is room for it in a table."""
+    return cut_in_the_middle(shown(name), lambda text: terminal_width(text) <= _LONGEST_GROUP)
 
 
 def _say_what_is_left(done: RecalibrationResult, file: str) -> None:

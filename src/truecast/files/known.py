@@ -262,7 +262,13 @@ class _Play:
         before, after = (
             some[learned] if several else some[learned, 0] for some in (scores, forecasts)
         )
-        errors.add(np.array(self._outcomes), before, after)
+        outcomes = np.array(self._outcomes)
+        errors.add(outcomes, before, after)
+        if self._part.group is not None:
+            texts = list(known._codes)
+            group = pl.Series([texts[known._groups[one]] for one in self._learned], dtype=pl.String)
+            there = self._recalibrator.groups
+            errors.add_groups(group, self._names, there, outcomes, before, after)
         return forecasts[at]
 
     def _play_new(

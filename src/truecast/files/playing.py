@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from truecast.files.checkpoint import Checkpoint, RunRecord, Saved
@@ -125,6 +126,7 @@ class Rows(ABC):
             learned=self.errors.rounds,
             brier=brier,
             smooth=smooth,
+            groups=self.errors.by_group(),
             held=self.read.held,
             forgotten=forgotten,
             **self._counts(),
@@ -160,7 +162,11 @@ class InOrder(Rows):
         """Take note of rows that were played: their errors, and how to know them again."""
         scores = scores_of(part, self.read.names)
         known = ~np.isnan(part.y)
-        self.errors.add(part.y[known], scores[known], forecasts[known])
+        columns = part.y[known], scores[known], forecasts[known]
+        self.errors.add(*columns)
+        if part.group is not None:
+            group = part.group.filter(pl.Series(known))
+            self.errors.add_groups(group, self.read.names, self.recalibrator.groups, *columns)
         if self._kept:
             self._prints.add(part)
 

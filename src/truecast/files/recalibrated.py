@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from truecast.files.tallies import GrowingTally
+from truecast.files.tallies import GrowingTally, members
 from truecast.measures import smooth_calibration_error
 from truecast.recalibrate import ClassRecalibrator, Recalibrator
 
 if TYPE_CHECKING:
+    from truecast.files.columns import Names
     from truecast.files.known import ForecastsById
 
-__all__ = ["RecalibrationResult", "RunningErrors"]
+__all__ = ["GroupErrors", "RecalibrationResult", "RunningErrors"]
 
 # distinct forecasts that are kept apart; beyond that, those within 2**-18 are pooled
 _FORECASTS = 1 << 18
-_LEAST_FORECASTS = 1 << 10  # of each class
+_LEAST_FORECASTS = 1 << 10  # of each class or group
+
+
+class GroupErrors(NamedTuple):
+    """How good the scores of one group were, before and after, where outcomes were learned now."""
+
+    learned: int
+    brier: tuple[float, float]
+    smooth: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -52,6 +63,9 @@ class RecalibrationResult:
         The output of a run that was stopped before it was complete and is forgotten.
     known : ForecastsById or None
         All rows that are known by their ids, if they have such.
+    groups : mapping of str to GroupErrors
+        The same of each group of which outcomes were learned now, the largest first; those that the
+        recalibrator does not tell apart are left out. They share 2**18 forecasts, too.
     """
 
     recalibrator: Recalibrator | ClassRecalibrator
@@ -66,6 +80,7 @@ class RecalibrationResult:
     held: str | None = None
     forgotten: str | None = None
     known: ForecastsById | None = None
+    groups: Mapping[str, GroupErrors] = field(default_factory=dict)
 
 
 class RunningErrors:
@@ -78,10 +93,13 @@ class RunningErrors:
     ----------
     rounds : int
         So far.
+    groups : dict
+        The same of each group.
     """
 
     def __init__(self, classes: int | None = None) -> None:
         self.rounds = 0
+        self.groups: dict[str, RunningErrors] = {}
         self._classes = classes
         self._squares = np.zeros(2)
         size = classes or 1
@@ -100,6 +118,30 @@ class RunningErrors:
                 came, p = (y, rows) if self._classes is None else (_came(y, k), rows[:, k])
                 self._squares[which] += ((p - came) ** 2).sum()
                 tally.add(came, p, most=self._most)
+
+    def add_groups(
+        self,
+        group: pl.Series,
+        names: Names,
+        there: Container[Any],
+        *columns: NDArray[np.float64],
+    ) -> None:
+        """Take note of some rounds group by group, from `Rounds.group`, for groups that are there.
+
+        The columns are as in `add`.
+        """
+        for text, at in members(group):
+            (found,) = names.members(pl.Series([text], dtype=pl.String)) or [None]
+            for name in found if isinstance(found, tuple) else (found,):
+                if name is not None and name in there:
+                    some = self.groups.setdefault(name, RunningErrors(self._classes))
+                    some._most = max(_LEAST_FORECASTS, self._most // len(self.groups))
+                    some.add(*(column[at] for column in columns))
+
+    def by_group(self) -> dict[str, GroupErrors]:
+        """Return the errors of each group, the largest first."""
+        largest = sorted(self.groups.items(), key=lambda item: -item[1].rounds)
+        return {name: GroupErrors(some.rounds, *some.compute()) for name, some in largest}
 
     def compute(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """Return Brier scores and smooth calibration errors, before and after; nan of none."""

@@ -22,6 +22,7 @@ __all__ = [
     "GrowingTally",
     "Tallies",
     "class_tallies",
+    "members",
     "tallies",
 ]
 
@@ -158,7 +159,7 @@ def class_tallies(
         counted = _ClassRounds(part.y.astype(np.int64), _predicted(part.p), part.p, part.weight)
         all_rounds.add(counted, MOST_FORECASTS)
         if part.group is not None:
-            for group, at in _members(part.group):
+            for group, at in members(part.group):
                 most = MOST_FORECASTS // (len(groups) + 1)
                 some = groups.setdefault(group, _GrowingClassTally(size))
                 some.add(counted.at(at), most)
@@ -288,13 +289,13 @@ class GrowingTally:
 
 
 def _add_groups(groups: dict[Group, GrowingTally], part: Rounds, p: NDArray[np.float64]) -> None:
-    for group, at in _members(part.group):
+    for group, at in members(part.group):
         weight = None if part.weight is None else part.weight[at]
         most = max(_LEAST_FORECASTS, MOST_FORECASTS // (len(groups) + 1))
         groups.setdefault(group, GrowingTally()).add(part.y[at], p[at], weight, most=most)
 
 
-def _members(group: pl.Series | None) -> Iterator[tuple[Group, NDArray[np.int64]]]:
+def members(group: pl.Series | None) -> Iterator[tuple[Group, NDArray[np.int64]]]:
     """Yield each group with the positions of its rounds."""
     frame = (
         pl.DataFrame({"group": group})

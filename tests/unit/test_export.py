@@ -197,6 +197,7 @@ def test_a_group_that_is_not_there_is_refused() -> None:
     assert full.to_table(group="jfk", tolerance=0.1).group == "jfk"
 
 
+@pytest.mark.slow("makes a table")
 def test_a_table_stays_as_it_was() -> None:
     recalibrator = trained(300)
     table = recalibrator.to_table(tolerance=1e-3)

@@ -120,7 +120,7 @@ class PostgresStore:
             while not self._locked():
                 if not wait and time.monotonic() > patience:
                     raise LockedError(
-                        "another process writes to this database: stop it, or use standby"
+                        "another process writes to this database: stop it, or use --standby"
                     )
                 time.sleep(_WAIT if wait else _WAIT / 10)
             self._begin_epoch()

@@ -105,7 +105,7 @@ class SQLiteStore:
                 if not wait:
                     lock.close()
                     raise LockedError(
-                        f"another process writes to {self.path}: stop it, or use standby"
+                        f"another process writes to {self.path}: stop it, or use --standby"
                     ) from error
                 time.sleep(_WAIT)
         self._lock = lock

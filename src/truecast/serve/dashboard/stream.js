@@ -62,7 +62,7 @@ export class Stream {
     const now = { before: headline.startsWith("Before: not calibrated"), after: found === "off" };
     const alarms = view.sides.flatMap((side) => ["after", "before"].map((half) =>
       alarm(side, half, now[half]))).filter(Boolean).slice(0, 4);
-    const why = reason.includes("{since}") ? null : reason; // the alarm says it, with its time
+    const why = found === "off" ? null : reason; // the alarm says it, with the viewer's time
     const words = [headline, why, ...alarms].filter(Boolean);
     if (this.words !== words.join()) {
       if (this.words && this.headline !== headline) this.announce(`${this.name}: ${headline}`);
@@ -211,11 +211,10 @@ function alarm(side, half, still) {
   const { alarm: found, alarms } = side[half].evidence;
   if (!found) return null;
   const whose = half === "after" ? "answered forecasts" : "the model";
-  const since = found.since === null ? `outcome ${counted(found.since_round)}`
-    : moment(found.since);
   const which = alarms > 1 ? `The last of ${counted(alarms)} alarms` : "Alarm";
   const came = found.at === null ? "" : `, ${moment(found.at)}`;
-  const what = found.words.replace("{since}", since);
+  const what = found.since === null ? found.words
+    : found.words.replace(found.since_words, moment(found.since));
   const past = still ? "" : " That is long ago, and there was none since.";
   return `${which}${came}, ${whose}: ${what}.${past}`;
 }

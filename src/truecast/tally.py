@@ -21,6 +21,8 @@ _FEW_ROUNDS = 1 << 10  # below this, a table of forecasts costs more than sortin
 _SHARE = 1 << 15  # rounds for which a thread is worth starting
 _STRETCH = 1 << 15  # entries of columns
 
+_set = object.__setattr__  # for a tally, which does not let others
+
 
 class Tally:
     """How many zeros and ones there were at each distinct forecast.
@@ -96,11 +98,11 @@ class Tally:
             raise InputError(
                 "the number of rounds", f"must be at most {_check.MOST_ROUNDS} in total", total
             )
-        for column in (p, zeros, ones):
+        for name, column in (("p", p), ("zeros", zeros), ("ones", ones)):
             column.setflags(write=False)
-        content = {"p": p, "zeros": zeros, "ones": ones, "total": total, "weighted": weighted}
-        for name, value in content.items():
-            object.__setattr__(self, name, value)
+            _set(self, name, column)
+        _set(self, "total", total)
+        _set(self, "weighted", weighted)
 
     @classmethod
     def _of(
@@ -144,6 +146,10 @@ class Tally:
             return cls._of(
                 *_weighted(y, p, _check.sample_weight(sample_weight, y_true, y_prob, len(y)))
             )
+        return cls._of_checked(y, p)
+
+    @classmethod
+    def _of_checked(cls, y: NDArray[Any], p: NDArray[np.float64]) -> Tally:
         return cls._of(*_counted(y, p), rounds=len(y))
 
     def update(self, y_true: Any, y_prob: Any, *, sample_weight: Any = None) -> Tally:
@@ -212,6 +218,11 @@ class Tally:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Tally, (self.p, self.zeros, self.ones)
+
+    @property
+    def _columns(self) -> tuple[NDArray[Any], ...]:
+        """What kernels take."""
+        return self.p, self.zeros, self.ones
 
     @property
     def weights(self) -> NDArray[Any]:
@@ -372,6 +383,34 @@ def as_tally(y_true: Any, y_prob: Any = None, sample_weight: Any = None) -> Tall
     if not tally.total:
         raise InputError("y_true", "must have at least one round, of positive weight", tally)
     return tally
+
+
+class FewRounds:
+    """A few rounds as they came, for one measure: its kernel counts them on the way.
+
+    That gives what their tally gives, bit for bit, and costs less than to make one.
+    """
+
+    __slots__ = ("_columns", "total")
+
+    weighted = False
+
+    def __init__(self, y: NDArray[Any], p: NDArray[np.float64]) -> None:
+        self._columns = y, p
+        self.total = len(y)
+
+
+def tally_or_few(y_true: Any, y_prob: Any, sample_weight: Any) -> Tally | FewRounds:
+    """Return a measure's arguments as its kernel takes them: a tally, or a few checked rounds.
+
+    Either has at least one round.
+    """
+    if y_prob is None or sample_weight is not None or isinstance(y_true, Tally):
+        return as_tally(y_true, y_prob, sample_weight)
+    y, p = _check.predictions(y_true, y_prob)
+    if 0 < len(p) < _FEW_ROUNDS:
+        return FewRounds(y, p)
+    return as_tally(Tally._of_checked(y, p))
 
 
 def stretches(size: int) -> Iterator[slice]:

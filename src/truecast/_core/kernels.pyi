@@ -491,6 +491,7 @@ def run_streams(
     cells: NDArray[np.int64],
     deviations: NDArray[np.uint64],
     squared_errors: NDArray[np.float64],
+    sums: NDArray[np.int64],
     threads: int,
 ) -> None: ...
 def sums_of_streams(ladder: Ladder, biases: NDArray[np.int64], out: NDArray[np.int64]) -> None: ...

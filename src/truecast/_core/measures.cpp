@@ -3,7 +3,10 @@
 #include <nanobind/ndarray.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "arc.hpp"
@@ -55,6 +58,54 @@ auto with_counts(const Doubles& p, const AnyArray& zeros, const AnyArray& ones, 
     require(zeros.dtype() == nb::dtype<double>(), "counts must be int64 or float64");
     return function(static_cast<const double*>(zeros.data()),
                     static_cast<const double*>(ones.data()));
+}
+
+inline nb::object as_object(double value) { return nb::float_(value); }
+template <std::size_t N>
+nb::object as_object(const std::array<double, N>& values) {
+    return std::apply([](auto... each) { return nb::make_tuple(each...); }, values);
+}
+
+// What a kernel, of forecasts, zeros, ones and how many there are, finds in a few rounds: they are
+// counted on the way, which saves a tally in Python. Python says what is wrong with a round.
+template <typename Kernel>
+nb::object of_rounds(nb::handle y_true, nb::handle y_prob, Kernel kernel) {
+    const AnyArray y = nb::cast<AnyArray>(y_true);
+    const Doubles p = nb::cast<Doubles>(y_prob);
+    const std::size_t n = p.shape(0);
+    require(y.shape(0) == n && n > 0, "arrays must be of one length, which is not 0");
+    std::vector<std::uint64_t> memory(3 * n);
+    const std::ptrdiff_t found = with_outcomes(y, [&](const auto* outcomes) {
+        return count(p.data(), outcomes, n, 1, memory.data());
+    });
+    if (found < 0) {
+        nb::module_::import_("truecast._check").attr("refuse_predictions")(y_true, y_prob);
+        throw nb::value_error("some round is not valid");  // it has become so since
+    }
+    const std::size_t distinct = static_cast<std::size_t>(found);
+    std::vector<double> forecasts(distinct);
+    std::memcpy(forecasts.data(), memory.data(), distinct * sizeof(double));
+    const auto* const zeros = reinterpret_cast<const std::int64_t*>(memory.data()) + distinct;
+    return as_object(kernel(forecasts.data(), zeros, zeros + distinct, distinct));
+}
+
+// Binds a kernel twice: for a tally's columns, and for a few rounds.
+template <typename... Options, typename Kernel, typename... Names>
+void bind_kernel(nb::module_& m, const char* name, Kernel kernel, const Names&... names) {
+    m.def(
+        name,
+        [kernel](nb::handle y, nb::handle p, Options... options) {
+            return of_rounds(y, p, [&](auto... tally) { return kernel(tally..., options...); });
+        },
+        "y"_a, "p"_a, names...);
+    m.def(
+        name,
+        [kernel](Doubles p, AnyArray zeros, AnyArray ones, Options... options) {
+            return as_object(with_counts(p, zeros, ones, [&](const auto* no, const auto* yes) {
+                return kernel(p.data(), no, yes, p.shape(0), options...);
+            }));
+        },
+        "p"_a, "zeros"_a, "ones"_a, names...);
 }
 
 std::size_t unpack_rounds(Array<std::uint64_t, 1> keys, Array<std::int64_t, 1> zeros,
@@ -240,70 +291,52 @@ nb::tuple scores_of_blocks(Doubles rates, AnyArray zeros, AnyArray ones) {
     return nb::make_tuple(found.brier, found.log, found.brier_of_all, found.log_of_all);
 }
 
-double smooth_error(Doubles p, AnyArray zeros, AnyArray ones, double total,
-                    Array<double, 1> witness) {
+// Of residuals, each divided by the total. The witness is an array for it, or empty.
+template <typename Count>
+double smooth_error(const double* p, const Count* zeros, const Count* ones, std::size_t n,
+                    double total, const Array<double, 1>* witness) {
+    const auto c = [&](std::size_t i) { return residual(p[i], zeros[i], ones[i]) / total; };
+    const SmoothError error(p, c, n, witness != nullptr);
+    if (witness != nullptr) error.witness(witness->data());
+    return error.value();
+}
+
+double smooth_error_of_tally(Doubles p, AnyArray zeros, AnyArray ones, double total,
+                             Array<double, 1> witness) {
     const std::size_t n = p.shape(0);
     require(n >= 1 && n < 0xffffffff, "there must be from 1 to 2**32 - 2 forecasts");
     require(witness.shape(0) == n || witness.shape(0) == 0,
             "the witness must have an entry for each forecast");
     return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        const auto c = [&](std::size_t i) {
-            return residual(p.data()[i], of_zero[i], of_one[i]) / total;
-        };
-        const SmoothError error(p.data(), c, n, witness.shape(0) != 0);
-        if (witness.shape(0) != 0) error.witness(witness.data());
-        return error.value();
+        return smooth_error(p.data(), of_zero, of_one, n, total,
+                            witness.shape(0) != 0 ? &witness : nullptr);
+    });
+}
+
+nb::object smooth_error_of_rounds(nb::handle y, nb::handle p) {
+    return of_rounds(y, p, [&](const double* forecasts, auto* zeros, auto* ones, std::size_t n) {
+        const double total = static_cast<double>(nb::len(p));
+        return smooth_error(forecasts, zeros, ones, n, total, nullptr);
     });
 }
 
 // The energy, the energy of the residuals' magnitudes, and the mean of the energy if the forecasts
 // are right.
-nb::tuple energy_on_arc(Doubles p, AnyArray zeros, AnyArray ones, bool threads) {
-    const ArcEnergy found =
-        with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-            return arc_energy(
-                p.data(),
-                TallyResiduals<std::remove_cv_t<std::remove_pointer_t<decltype(of_zero)>>>{of_zero,
-                                                                                           of_one},
-                p.shape(0), 0, threads);
-        });
-    return nb::make_tuple(found.energy, found.gross, found.expected);
+template <typename Count>
+std::array<double, 3> energy_on_arc(const double* p, const Count* zeros, const Count* ones,
+                                    std::size_t n, bool threads) {
+    const ArcEnergy found = arc_energy(p, TallyResiduals<Count>{zeros, ones}, n, 0, threads);
+    return {found.energy, found.gross, found.expected};
 }
 
-double laplace_sum(Doubles p, AnyArray zeros, AnyArray ones, double scale, bool threads) {
-    return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        return laplace(p.data(), of_zero, of_one, p.shape(0), scale, threads);
-    });
+template <typename Count>
+double decision_sum(const double* p, const Count* zeros, const Count* ones, std::size_t n) {
+    require(n < 0xffffffff, "there must be fewer than 2**32 - 1 forecasts");
+    return decision_loss(p, zeros, ones, n);
 }
 
-double u_calibration_sum(Doubles p, AnyArray zeros, AnyArray ones) {
-    return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        return u_calibration(p.data(), of_zero, of_one, p.shape(0));
-    });
-}
-
-double decision_sum(Doubles p, AnyArray zeros, AnyArray ones) {
-    require(p.shape(0) < 0xffffffff, "there must be fewer than 2**32 - 1 forecasts");
-    return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        return decision_loss(p.data(), of_zero, of_one, p.shape(0));
-    });
-}
-
-double residual_sum(Doubles p, AnyArray zeros, AnyArray ones) {
-    return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        return absolute_residuals(p.data(), of_zero, of_one, p.shape(0));
-    });
-}
-
-template <typename Score>
-double sum_of_scores(Doubles p, AnyArray zeros, AnyArray ones) {
-    return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        return score_sum<Score>(p.data(), of_zero, of_one, p.shape(0));
-    });
-}
-
-// The same straight from rounds. NaN if some round is invalid; negative if the sum is so small that
-// it must be taken over the tally.
+// A sum of scores straight from rounds. NaN if some round is invalid; negative if the sum is so
+// small that it must be taken over the tally.
 template <typename Score>
 double sum_over_rounds(AnyArray y, Doubles p, std::size_t threads) {
     const std::size_t n = p.shape(0);
@@ -319,12 +352,6 @@ double sum_over_rounds(AnyArray y, Doubles p, std::size_t threads) {
         for (std::size_t k = 1; k < threads; ++k) sums[0].add(sums[k]);
         if (std::find(valid.begin(), valid.end(), 0) != valid.end()) return std::nan("");
         return is_precise(sums[0]) ? sums[0].rounded() : -1.0;
-    });
-}
-
-double two_bin_sum(Doubles p, AnyArray zeros, AnyArray ones) {
-    return with_counts(p, zeros, ones, [&](const auto* z, const auto* o) {
-        return two_bin_squares(p.data(), z, o, p.shape(0));
     });
 }
 
@@ -394,7 +421,6 @@ std::size_t solve_prices(Doubles nodes, Array<const double, 2> masses, double to
 }  // namespace
 
 void bind_measures(nb::module_& m) {
-    m.def("arc_energy", &energy_on_arc, "p"_a, "zeros"_a, "ones"_a, "threads"_a = true);
     m.attr("FEW") = FewForecasts::most;
     m.def("count_rounds", &count_rounds, "p"_a, "y"_a, "threads"_a, "memory"_a);
     m.def("unpack_rounds", &unpack_rounds, "keys"_a, "zeros"_a, "ones"_a);
@@ -416,16 +442,21 @@ void bind_measures(nb::module_& m) {
     m.def("isotonic", &isotonic_blocks<double>, "zeros"_a.noconvert(), "ones"_a.noconvert(),
           "starts"_a, "block_zeros"_a, "block_ones"_a);
     m.def("scores_of_blocks", &scores_of_blocks, "rates"_a, "zeros"_a, "ones"_a);
-    m.def("smooth_error", &smooth_error, "p"_a, "zeros"_a, "ones"_a, "total"_a, "witness"_a);
-    m.def("laplace_sum", &laplace_sum, "p"_a, "zeros"_a, "ones"_a, "scale"_a, "threads"_a);
-    m.def("u_calibration_sum", &u_calibration_sum, "p"_a, "zeros"_a, "ones"_a);
-    m.def("decision_sum", &decision_sum, "p"_a, "zeros"_a, "ones"_a);
-    m.def("residual_sum", &residual_sum, "p"_a, "zeros"_a, "ones"_a);
-    m.def("brier_sum", &sum_of_scores<SquaredError>, "p"_a, "zeros"_a, "ones"_a);
-    m.def("log_sum", &sum_of_scores<LogLoss>, "p"_a, "zeros"_a, "ones"_a);
+    m.def("smooth_error", &smooth_error_of_rounds, "y"_a, "p"_a);
+    m.def("smooth_error", &smooth_error_of_tally, "p"_a, "zeros"_a, "ones"_a, "total"_a,
+          "witness"_a);
+    bind_kernel<bool>(
+        m, "arc_energy", [](auto... of) { return energy_on_arc(of...); }, "threads"_a = true);
+    bind_kernel<double, bool>(
+        m, "laplace_sum", [](auto... of) { return laplace(of...); }, "scale"_a, "threads"_a);
+    bind_kernel(m, "u_calibration_sum", [](auto... tally) { return u_calibration(tally...); });
+    bind_kernel(m, "decision_sum", [](auto... tally) { return decision_sum(tally...); });
+    bind_kernel(m, "residual_sum", [](auto... tally) { return absolute_residuals(tally...); });
+    bind_kernel(m, "two_bin_sum", [](auto... tally) { return two_bin_squares(tally...); });
+    bind_kernel(m, "brier_sum", [](auto... tally) { return score_sum<SquaredError>(tally...); });
+    bind_kernel(m, "log_sum", [](auto... tally) { return score_sum<LogLoss>(tally...); });
     m.def("brier_rounds", &sum_over_rounds<SquaredError>, "y"_a, "p"_a, "threads"_a);
     m.def("log_rounds", &sum_over_rounds<LogLoss>, "y"_a, "p"_a, "threads"_a);
-    m.def("two_bin_sum", &two_bin_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("logistic_sums", &logistic_sums, "z"_a, "zeros"_a, "ones"_a, "a"_a, "b"_a);
     m.def("logistic_moments", &logistic_moments, "z"_a, "zeros"_a, "ones"_a);
     m.def("transport_cost", &transport_cost, "x"_a, "from_"_a, "v"_a, "to"_a, "total"_a = 1.0);

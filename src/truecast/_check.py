@@ -454,7 +454,8 @@ def predictions(y_true: Any, y_prob: Any) -> tuple[NDArray[Any], NDArray[np.floa
     Their values are checked by the kernel that reads them first; if it finds a round that is not
     valid, `refuse_predictions` says which.
     """
-    _refuse_misaligned("y_prob", y_prob, "y_true", y_true)
+    if type(y_prob) is not np.ndarray:
+        _refuse_misaligned("y_prob", y_prob, "y_true", y_true)
     if getattr(y_prob, "ndim", 1) > 1:  # said first, because outcomes may be labels then
         _column("y_prob", y_prob, _PROBABILITY)
     y = _column("y_true", y_true, _OUTCOME)
@@ -510,6 +511,8 @@ def counts(name: str, values: Any, size: int) -> NDArray[Any]:
         bad = ~((array >= low) & (array <= high)) & (array != 0)
     else:
         rule = f"must be from 0 to {MOST_ROUNDS}"
+        if not len(array) or (0 <= array.min() and array.max() <= MOST_ROUNDS):
+            return array.astype(np.int64, copy=False)
         bad = (array < 0) | (array > MOST_ROUNDS)
     if bad.any():
         _refuse_first(name, rule, array, bad)

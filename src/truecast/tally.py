@@ -143,9 +143,8 @@ class Tally:
         """
         y, p = _check.predictions(y_true, y_prob)
         if sample_weight is not None:
-            return cls._of(
-                *_weighted(y, p, _check.sample_weight(sample_weight, y_true, y_prob, len(y)))
-            )
+            weights = _check.sample_weight(sample_weight, y_true, y_prob, len(y))
+            return cls._of(*_weighted(y, p, weights), rounds=_sum_of_whole(weights))
         return cls._of_checked(y, p)
 
     @classmethod
@@ -486,13 +485,18 @@ def _weighted(
     distinct = _core.weigh_few(p, y, weights, *few)
     if distinct >= 0:
         order = np.argsort(few[0][:distinct])
-        found = few[0][order], few[1][order], few[2][order]
-    else:
-        memory = np.empty(3 * len(p))
-        distinct = _core.weigh_rounds(p, y, weights, shares(len(p)), memory)
-        if distinct < 0:
-            _check.refuse_predictions(y, p)
-        found = _columns(distinct, memory, kind)
-    if kind == np.int64 and (total := weights.sum(dtype=np.float64)) > _check.MOST_ROUNDS:
-        raise InputError("sample_weight", f"must sum to at most {_check.MOST_ROUNDS}", total)
-    return found
+        return few[0][order], few[1][order], few[2][order]
+    memory = np.empty(3 * len(p))
+    distinct = _core.weigh_rounds(p, y, weights, shares(len(p)), memory)
+    if distinct < 0:
+        _check.refuse_predictions(y, p)
+    return _columns(distinct, memory, kind)
+
+
+def _sum_of_whole(weights: NDArray[Any]) -> int | None:
+    """Return the sum of weights that are integers; of others, the tally's own sum is taken."""
+    if weights.dtype != np.int64:
+        return None
+    if (roughly := weights.sum(dtype=np.float64)) > _check.MOST_ROUNDS:
+        raise InputError("sample_weight", f"must sum to at most {_check.MOST_ROUNDS}", roughly)
+    return int(weights.sum())

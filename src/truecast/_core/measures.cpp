@@ -13,9 +13,11 @@
 #include "arrays.hpp"
 #include "bins.hpp"
 #include "counting.hpp"
+#include "curve.hpp"
 #include "decision.hpp"
 #include "isotonic.hpp"
 #include "laplace.hpp"
+#include "line.hpp"
 #include "logistic.hpp"
 #include "prices.hpp"
 #include "scores.hpp"
@@ -64,6 +66,11 @@ inline nb::object as_object(double value) { return nb::float_(value); }
 template <std::size_t N>
 nb::object as_object(const std::array<double, N>& values) {
     return std::apply([](auto... each) { return nb::make_tuple(each...); }, values);
+}
+nb::object as_object(const std::vector<double>& values) {
+    nb::list list;
+    for (const double value : values) list.append(value);
+    return list;
 }
 
 // What a kernel, of forecasts, zeros, ones and how many there are, finds in a few rounds: they are
@@ -210,13 +217,17 @@ std::size_t merge_tallies(Doubles p1, Array<const Count, 1> zeros1, Array<const 
                  n2, p.data(), zeros.data(), ones.data());
 }
 
-bool bin_all(Doubles p, AnyArray y, Doubles edges, Array<std::uint64_t, 2> out) {
+bool bin_all(Doubles p, AnyArray y, Doubles edges, Array<std::int64_t, 2> counts,
+             Array<double, 2> means) {
+    const std::size_t bins = counts.shape(1);
     require(y.shape(0) == p.shape(0), "arrays must be of one length");
-    require(out.shape(0) >= 1 && out.shape(1) == 4 && edges.shape(0) == out.shape(0) + 1,
-            "out must have a row a bin");
+    require(bins >= 1 && edges.shape(0) == bins + 1 && counts.shape(0) == 2 &&
+                means.shape(0) == 2 && means.shape(1) == bins,
+            "there must be two counts and two means for each bin");
+    const BinColumns to{counts.data(), counts.data() + bins, means.data(), means.data() + bins};
     return with_outcomes(y, [&](const auto* outcomes) {
         nb::gil_scoped_release unlocked;
-        return bin_rounds(p.data(), outcomes, p.shape(0), edges.data(), out.shape(0), out.data());
+        return bin_rounds(p.data(), outcomes, p.shape(0), edges.data(), bins, to);
     });
 }
 
@@ -240,19 +251,11 @@ double binned_error_of_rounds(AnyArray y, Doubles p, Doubles edges, int norm) {
     const std::size_t bins = edges.shape(0) - 1;
     return with_outcomes(y, [&](const auto* outcomes) {
         nb::gil_scoped_release unlocked;
-        std::vector<std::uint64_t> out(4 * bins);
         std::vector<std::int64_t> zeros(bins), ones(bins);
         std::vector<double> forecast(bins), rate(bins);
-        if (!bin_rounds(p.data(), outcomes, p.shape(0), edges.data(), bins, out.data()))
+        const BinColumns to{zeros.data(), ones.data(), forecast.data(), rate.data()};
+        if (!bin_rounds(p.data(), outcomes, p.shape(0), edges.data(), bins, to))
             return std::nan("");
-        for (std::size_t k = 0; k < bins; ++k) {
-            const std::uint64_t* bin = &out[4 * k];
-            const double count = static_cast<double>(bin[0] + bin[1]);
-            zeros[k] = static_cast<std::int64_t>(bin[0]);
-            ones[k] = static_cast<std::int64_t>(bin[1]);
-            forecast[k] = forecast_sum({bin[2], bin[3]}) / count;
-            rate[k] = static_cast<double>(bin[1]) / count;
-        }
         return gap_norm(zeros.data(), ones.data(), forecast.data(), rate.data(), bins,
                         norm_of(norm));
     });
@@ -362,11 +365,68 @@ nb::tuple logistic_sums(Doubles z, AnyArray zeros, AnyArray ones, double a, doub
     return nb::make_tuple(sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]);
 }
 
-nb::tuple logistic_moments(Doubles z, AnyArray zeros, AnyArray ones) {
-    const auto found = with_counts(z, zeros, ones, [&](const auto* no, const auto* yes) {
-        return moments(z.data(), no, yes, z.shape(0));
+// Ones, and how many the forecasts expected.
+template <typename Count>
+std::array<double, 2> observed_expected(const double* p, const Count* zeros, const Count* ones,
+                                        std::size_t n) {
+    Total observed, expected;
+    for (std::size_t i = 0; i < n; ++i) {
+        observed.add(static_cast<double>(ones[i]));
+        expected.add(p[i] * static_cast<double>(zeros[i] + ones[i]));
+    }
+    return {observed.value(), expected.value()};
+}
+
+nb::object curve_errors_of_rounds(nb::handle y, nb::handle y_prob, Doubles shares) {
+    return of_rounds(y, y_prob, [&](const double* p, auto* zeros, auto* ones, std::size_t n) {
+        const Curve curve(zeros, ones, n);
+        std::vector<double> lower(curve.blocks), rates(curve.blocks);
+        for (std::size_t k = 0; k < curve.blocks; ++k) {
+            lower[k] = p[curve.starts[k]];
+            rates[k] = rate_of(curve.zeros[k], curve.ones[k]);
+        }
+        return curve_errors(p, zeros, ones, n, lower.data(), rates.data(), curve.blocks,
+                            shares.data(), shares.shape(0));
     });
-    return nb::make_tuple(found[0], found[1]);
+}
+
+nb::object curve_errors_of_tally(Doubles p, AnyArray zeros, AnyArray ones, Doubles lower,
+                                 Doubles rates, Doubles shares) {
+    require(lower.shape(0) == rates.shape(0) && rates.shape(0) > 0 && p.shape(0) > 0 &&
+                p.shape(0) < 0xffffffff,
+            "there must be a rate for each block");
+    return as_object(with_counts(p, zeros, ones, [&](const auto* no, const auto* yes) {
+        return curve_errors(p.data(), no, yes, p.shape(0), lower.data(), rates.data(),
+                            rates.shape(0), shares.data(), shares.shape(0));
+    }));
+}
+
+// The reliability curve of a few rounds: how many blocks it has, whose columns are at the beginning
+// of the memory (least forecasts, greatest ones, rates, zeros, ones); and the scores of the rounds,
+// then those of blocks and of all.
+nb::object curve_of_rounds(nb::handle y, nb::handle y_prob, Array<double, 1> memory) {
+    require(memory.shape(0) >= 5 * nb::len(y_prob), "there must be room for all rounds");
+    return of_rounds(y, y_prob, [&](const double* p, auto* zeros, auto* ones, std::size_t n) {
+        const Curve curve(zeros, ones, n);
+        double* const out = memory.data();
+        for (std::size_t k = 0; k < curve.blocks; ++k) {
+            out[k] = p[curve.starts[k]];
+            out[curve.blocks + k] = p[curve.last(k, n)];
+            out[2 * curve.blocks + k] = rate_of(curve.zeros[k], curve.ones[k]);
+        }
+        const std::size_t bytes = curve.blocks * sizeof(double);
+        std::memcpy(out + 3 * curve.blocks, curve.zeros.data(), bytes);
+        std::memcpy(out + 4 * curve.blocks, curve.ones.data(), bytes);
+        const ScoresOfRates of =
+            scores_of_rates(curve.zeros.data(), curve.ones.data(), curve.blocks);
+        return std::array<double, 7>{static_cast<double>(curve.blocks),
+                                     score_sum<SquaredError>(p, zeros, ones, n),
+                                     score_sum<LogLoss>(p, zeros, ones, n),
+                                     of.brier,
+                                     of.log,
+                                     of.brier_of_all,
+                                     of.log_of_all};
+    });
 }
 
 // Of counts, or weights, each divided by the total.
@@ -433,7 +493,7 @@ void bind_measures(nb::module_& m) {
     m.def("merge_tallies", &merge_tallies<double>, "p1"_a, "zeros1"_a.noconvert(),
           "ones1"_a.noconvert(), "p2"_a, "zeros2"_a.noconvert(), "ones2"_a.noconvert(), "p"_a,
           "zeros"_a, "ones"_a);
-    m.def("bin_rounds", &bin_all, "p"_a, "y"_a, "edges"_a, "out"_a);
+    m.def("bin_rounds", &bin_all, "p"_a, "y"_a, "edges"_a, "counts"_a, "means"_a);
     m.def("binned_error", &binned_error, "forecast"_a, "zeros"_a, "ones"_a, "rate"_a, "norm"_a);
     m.def("binned_error_of_rounds", &binned_error_of_rounds, "y"_a, "p"_a, "edges"_a, "norm"_a);
     m.def("sum_forecasts", &sum_bins, "p"_a, "zeros"_a, "ones"_a, "starts"_a, "out"_a);
@@ -458,7 +518,13 @@ void bind_measures(nb::module_& m) {
     m.def("brier_rounds", &sum_over_rounds<SquaredError>, "y"_a, "p"_a, "threads"_a);
     m.def("log_rounds", &sum_over_rounds<LogLoss>, "y"_a, "p"_a, "threads"_a);
     m.def("logistic_sums", &logistic_sums, "z"_a, "zeros"_a, "ones"_a, "a"_a, "b"_a);
-    m.def("logistic_moments", &logistic_moments, "z"_a, "zeros"_a, "ones"_a);
+    bind_kernel(m, "logistic_line", [](auto... tally) { return line_of(tally...); });
+    bind_kernel(m, "logistic_shift", [](auto... tally) { return shift_of(tally...); });
+    bind_kernel(m, "observed_expected", [](auto... tally) { return observed_expected(tally...); });
+    m.def("curve_errors", &curve_errors_of_rounds, "y"_a, "p"_a, "shares"_a);
+    m.def("curve_errors", &curve_errors_of_tally, "p"_a, "zeros"_a, "ones"_a, "lower"_a, "rates"_a,
+          "shares"_a);
+    m.def("curve_of_rounds", &curve_of_rounds, "y"_a, "p"_a, "memory"_a);
     m.def("transport_cost", &transport_cost, "x"_a, "from_"_a, "v"_a, "to"_a, "total"_a = 1.0);
     m.def("solve_prices", &solve_prices, "nodes"_a, "masses"_a, "tolerance"_a, "most"_a, "prices"_a,
           "atoms"_a);

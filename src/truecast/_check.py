@@ -511,7 +511,7 @@ def counts(name: str, values: Any, size: int) -> NDArray[Any]:
         bad = ~((array >= low) & (array <= high)) & (array != 0)
     else:
         rule = f"must be from 0 to {MOST_ROUNDS}"
-        if not len(array) or (0 <= array.min() and array.max() <= MOST_ROUNDS):
+        if not len(array) or (array.min() >= 0 and array.max() <= MOST_ROUNDS):
             return array.astype(np.int64, copy=False)
         bad = (array < 0) | (array > MOST_ROUNDS)
     if bad.any():

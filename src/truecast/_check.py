@@ -29,6 +29,7 @@ MOMENTS = tuple(
 )
 MOST_GROUPS = 100  # of one round
 MOST_ROUNDS = 2**53  # so that every count is exact as a double too
+_INT, _FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 _USUAL = frozenset(map(np.dtype, ("?", "u1", "i8", "f8")))  # those that need no conversion
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 WEIGHTS = 1e-100, 1e100  # so that products of weights are neither infinite nor 0
@@ -462,6 +463,8 @@ def predictions(y_true: Any, y_prob: Any) -> tuple[NDArray[Any], NDArray[np.floa
     p = _column("y_prob", y_prob, _PROBABILITY)
     if len(y) != len(p):
         raise InputError("y_prob", f"must have an entry for each of the {len(y)} outcomes", p.shape)
+    if p.dtype is _FLOAT and (y.dtype is _INT or y.dtype is _FLOAT):
+        return y, p  # the common case, at once
     # before rounding hides it
     if max(y.itemsize, p.itemsize) > 8 and any(map(np.any, _invalid(y, p))):
         refuse_predictions(y, p)
@@ -557,6 +560,8 @@ def option(name: str, value: Any, options: Sequence[float]) -> float:
 
 def between(name: str, value: object, low: float, high: float) -> float:
     """Return `value` as a float strictly between `low` and `high`."""
+    if type(value) is float and low < value < high:
+        return value  # the common case, at once
     rule = f"must be a number above {low:g}" + (
         f" and below {high:g}" if high < np.inf else ", finite"
     )

@@ -466,13 +466,15 @@ def _columns(
     """
     _shrunk(3 * distinct, (memory,))
     memory.setflags(write=False)
-    p, zeros, ones = memory.reshape(3, distinct)
-    return p, zeros.view(kind), ones.view(kind)
+    counts = memory[distinct:].view(kind)
+    return memory[:distinct], counts[:distinct], counts[distinct:]
 
 
 def _shrunk(size: int, columns: Sequence[NDArray[Any]]) -> None:
     """Keep the first entries, where they are; the memory of the others is given back."""
     for column in columns:
+        if column.size == size:
+            continue
         column.resize(size, refcheck=False)  # nothing else looks at these columns any more
 
 

@@ -27,8 +27,7 @@ struct Curve {
     std::vector<Count> zeros, ones;
     std::size_t blocks;
 
-    Curve(const Count* of_zero, const Count* of_one, std::size_t n)
-        : starts(n), zeros(n), ones(n) {
+    Curve(const Count* of_zero, const Count* of_one, std::size_t n) : starts(n), zeros(n), ones(n) {
         blocks = isotonic(of_zero, of_one, n, starts.data(), zeros.data(), ones.data());
     }
 

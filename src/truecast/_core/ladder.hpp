@@ -130,8 +130,7 @@ struct Ladder : LadderState {
             const std::int64_t credit = point - denominator * static_cast<std::int64_t>(y);
             const std::int64_t off = said[k] - 2 * point;
             gaps.push_back(credit - limits[k]);
-            const double says =
-                static_cast<double>(said[k]) / static_cast<double>(2 * denominator);
+            const double says = static_cast<double>(said[k]) / static_cast<double>(2 * denominator);
             const double error = says - static_cast<double>(y);
             moves.push_back(
                 {credit, static_cast<std::uint64_t>(off < 0 ? -off : off), says, error * error});

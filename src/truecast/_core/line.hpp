@@ -66,6 +66,21 @@ struct Shift {
     double a, variance;
 };
 
+// The derivatives by a of the log loss at log-odds a + z, first and second: two of the sums of
+// logistic_fit, without a logarithm.
+template <typename Count>
+std::array<double, 2> derivatives(const Graded<Count>& of, double a) {
+    Total first, second;
+    for (std::size_t i = 0; i < of.n; ++i) {
+        const double at = a + of.z[i], small = std::exp(-std::fabs(at));
+        const double larger = 1.0 / (1.0 + small), smaller = small * larger;
+        const double no = static_cast<double>(of.zeros[i]), yes = static_cast<double>(of.ones[i]);
+        first.add(at < 0.0 ? no * smaller - yes * larger : no * larger - yes * smaller);
+        second.add((no + yes) * (smaller * larger));
+    }
+    return {first.value(), second.value()};
+}
+
 // The a that fits sigmoid(a + z) best. There are both zeros and ones. Newton's method, within an
 // interval that always holds the root: at its ends, every a + z is below, or above, the log-odds of
 // the mean outcome.
@@ -76,8 +91,7 @@ Shift best_shift(const Graded<Count>& at) {
     double a = at.n < Stretched<Count>::many ? 0.0 : best_shift(Stretched(at).graded()).a;
     a = std::min(std::max(a, low), high);
     for (int k = 0; k < newton_steps; ++k) {
-        const std::array<double, 6> fit = at.fit(a, 1.0);
-        const double slope = fit[1], curvature = fit[3];
+        const auto [slope, curvature] = derivatives(at, a);
         (slope < 0.0 ? low : high) = a;
         double next = curvature > 0.0 ? a - slope / curvature : high + 1.0;
         if (!(low <= next && next <= high)) next = (low + high) / 2.0;
@@ -85,7 +99,7 @@ Shift best_shift(const Graded<Count>& at) {
         a = next;
         if (std::fabs(step) <= newton_close * std::max(1.0, std::fabs(a))) break;
     }
-    return {a, 1.0 / at.fit(a, 1.0)[3]};
+    return {a, 1.0 / derivatives(at, a)[1]};
 }
 
 struct Line {

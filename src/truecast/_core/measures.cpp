@@ -82,9 +82,8 @@ nb::object of_rounds(nb::handle y_true, nb::handle y_prob, Kernel kernel) {
     const std::size_t n = p.shape(0);
     require(y.shape(0) == n && n > 0, "arrays must be of one length, which is not 0");
     std::vector<std::uint64_t> memory(3 * n);
-    const std::ptrdiff_t found = with_outcomes(y, [&](const auto* outcomes) {
-        return count(p.data(), outcomes, n, 1, memory.data());
-    });
+    const std::ptrdiff_t found = with_outcomes(
+        y, [&](const auto* outcomes) { return count(p.data(), outcomes, n, 1, memory.data()); });
     if (found < 0) {
         nb::module_::import_("truecast._check").attr("refuse_predictions")(y_true, y_prob);
         throw nb::value_error("some round is not valid");  // it has become so since

@@ -81,9 +81,10 @@ void run_streams(Ladder& start, Array<const std::uint8_t, 2> y, Array<double, 2>
             "deviations must have shape (streams, 2)");
     require(sums.shape(0) == streams && sums.shape(1) == 4, "sums must have shape (streams, 4)");
     nb::gil_scoped_release unlocked;
-    Streams{start,        streams,      y.shape(1),        y.data(),
-            said.data(),  biases.data(), cells.data(),     deviations.data(),
-            squared_errors.data(), sums.data()}
+    Streams{start,        streams,           y.shape(1),
+            y.data(),     said.data(),       biases.data(),
+            cells.data(), deviations.data(), squared_errors.data(),
+            sums.data()}
         .run_on(threads);
 }
 

@@ -14,8 +14,7 @@ namespace truecast {
 
 // The four numbers of the certificate that biases give: A and B as in sums.hpp, B in three.
 inline void write_sums(const Ladder& ladder, const std::int64_t* biases, std::int64_t* to) {
-    const Sums found =
-        sums(ladder.points.data(), biases, ladder.points.size(), ladder.denominator);
+    const Sums found = sums(ladder.points.data(), biases, ladder.points.size(), ladder.denominator);
     to[0] = static_cast<std::int64_t>(found.bias.low);
     to[1] = static_cast<std::int64_t>(found.left.low) + found.moved;
     to[2] = found.rest;
@@ -35,9 +34,8 @@ struct Streams {
 
     void run_on(std::size_t threads) const {
         const std::size_t workers = std::max<std::size_t>(1, std::min(threads, streams));
-        in_threads(workers, [=](std::size_t w) {
-            run(streams * w / workers, streams * (w + 1) / workers);
-        });
+        in_threads(workers,
+                   [=](std::size_t w) { run(streams * w / workers, streams * (w + 1) / workers); });
     }
 
   private:

@@ -37,6 +37,8 @@ WEIGHTS = 1e-100, 1e100  # so that products of weights are neither infinite nor 
 
 def whole_number(name: str, value: object, *, least: int, most: int) -> int:
     """Return `value` as an int between `least` and `most`."""
+    if type(value) is int and least <= value <= most:
+        return value  # the common case, at once
     rule = f"must be a whole number from {least} to {most}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
         raise InputError(name, rule, value)

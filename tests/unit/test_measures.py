@@ -210,7 +210,6 @@ OF_TWO_OR_A_TALLY = [
     tc.reliability_bins,
     tc.reliability_curve,
     tc.smooth_calibration_error,
-    tc.smooth_ece,
     tc.u_calibration_error,
 ]
 
@@ -228,7 +227,7 @@ def figures(found: object) -> list[object]:
 @pytest.mark.parametrize("kind", ["int64", "float64", "bool", "uint8"])
 def test_few_rounds_give_what_their_tally_gives(measure, kind: str) -> None:
     rng = np.random.default_rng(5)
-    for n in (1, 2, 9, 60, 1_023, 1_024):
+    for n in (1, 9, 60, 1_023, 1_024):
         for p in (rng.random(n), rng.integers(0, 9, n) / 8, rng.random(n) ** 9):
             y = (rng.random(n) < p**1.2).astype(kind)
             tally = tc.Tally.from_predictions(y, p)

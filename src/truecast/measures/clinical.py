@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from truecast import _check, _core
 from truecast.measures.corp import ReliabilityCurve, reliability_curve
@@ -24,6 +25,7 @@ __all__ = [
 ]
 
 _NAN = math.nan
+_NONE = np.empty(0)
 _ALIKE = "all outcomes are alike", _NAN
 # why no line fits best, and the slope that is then approached, if any; numbered as in the core
 _NO_FIT = (
@@ -282,16 +284,20 @@ def calibration_error_quantile(
 def _curve_errors(rounds: Tally | FewRounds, *quantiles: float) -> list[float]:
     if isinstance(rounds, Tally):
         return curve_errors(rounds, reliability_curve(rounds), *quantiles)
-    distance, *found = _core.curve_errors(*rounds._columns, np.array(quantiles))
+    distance, *found = _core.curve_errors(*rounds._columns, _array(quantiles))
     return [distance / rounds.total, *found]
 
 
 def curve_errors(tally: Tally, curve: ReliabilityCurve, *quantiles: float) -> list[float]:
     """Return the mean distance of the forecasts from the curve, then quantiles of it."""
     distance, *found = _core.curve_errors(
-        *tally._columns, curve.lower, curve.rate, np.array(quantiles)
+        *tally._columns, curve.lower, curve.rate, _array(quantiles)
     )
     return [distance / tally.total, *found]
+
+
+def _array(quantiles: tuple[float, ...]) -> NDArray[np.float64]:
+    return np.array(quantiles) if quantiles else _NONE
 
 
 def _around(estimate: float, wide: float, level: float) -> Interval:

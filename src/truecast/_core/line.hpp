@@ -151,7 +151,9 @@ Line best_line(const Graded<Count>& at, double centre, double scale) {
     return best;
 }
 
-inline double log_odds(double p) { return std::log(p) - std::log1p(-p); }
+// 1 - p and the quotient are each rounded by a half unit in their last place at most: that moves
+// the logarithm by less than 2^-52.
+inline double log_odds(double p) { return std::log(p / (1.0 - p)); }
 
 // Forecasts that are neither 0 nor 1, at their log-odds; the weight left out with the others, and
 // whether one of those was wrong.

@@ -193,6 +193,59 @@ def test_results_are_frozen() -> None:
             array[0] = 0
 
 
+OF_TWO_OR_A_TALLY = [
+    tc.arc_energy,
+    tc.averaged_two_bin_error,
+    tc.binned_calibration_error,
+    tc.brier_score,
+    tc.calibration_decision_loss,
+    tc.calibration_error_by_value,
+    tc.calibration_error_quantile,
+    tc.calibration_in_the_large,
+    tc.calibration_slope,
+    tc.integrated_calibration_index,
+    tc.laplace_calibration_error,
+    tc.log_loss,
+    tc.observed_expected_ratio,
+    tc.reliability_bins,
+    tc.reliability_curve,
+    tc.smooth_calibration_error,
+    tc.u_calibration_error,
+]
+
+
+def figures(found: object) -> list[object]:
+    """All numbers of a result, in order, as text: bit for bit, and nan is nan."""
+    if isinstance(found, np.ndarray):
+        return [str(found.dtype), *map(repr, found.tolist())]
+    if hasattr(found, "__dataclass_fields__"):
+        return [x for name in found.__dataclass_fields__ for x in figures(getattr(found, name))]
+    return [repr(found)]
+
+
+@pytest.mark.parametrize("measure", OF_TWO_OR_A_TALLY)
+@pytest.mark.parametrize("kind", ["int64", "float64", "bool", "uint8"])
+def test_few_rounds_give_what_their_tally_gives(measure, kind: str) -> None:
+    rng = np.random.default_rng(5)
+    for n in (1, 9, 60, 1_023, 1_024):
+        for p in (rng.random(n), rng.integers(0, 9, n) / 8, rng.random(n) ** 9):
+            y = (rng.random(n) < p**1.2).astype(kind)
+            tally = tc.Tally.from_predictions(y, p)
+            assert figures(measure(y, p)) == figures(measure(tally))
+
+
+@pytest.mark.parametrize("measure", OF_TWO_OR_A_TALLY)
+@pytest.mark.parametrize(
+    ("y", "p"), [([0, 2], [0.5, 0.5]), ([0, 1], [0.5, 1.5]), ([0, 1], [0.5, np.nan])]
+)
+def test_bad_rounds_are_refused_as_by_the_tally(measure, y: list, p: list) -> None:
+    with pytest.raises(tc.InputError) as by_tally:
+        tc.Tally.from_predictions(y, p)
+    with pytest.raises(tc.InputError) as by_measure:
+        measure(np.array(y), np.array(p))
+    assert str(by_measure.value) == str(by_tally.value)
+
+
 def test_report_has_what_the_single_measures_give() -> None:
     tally = tc.Tally.from_predictions(Y, P)
     report = tc.measure(Y, P)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,8 @@ class AlmostOneStepAhead(LadderForecaster):
     True
     """
 
+    _options = ("_horizon", "grid", "_at", "_cell")
+
     def __init__(
         self,
         *,
@@ -134,11 +136,6 @@ class AlmostOneStepAhead(LadderForecaster):
     def _bound(self, rounds: int) -> Fraction:
         """Theorem 5: T/m + (m - 1)/2 for an end of the cell, T/(2m) + (m - 1)/2 for its middle."""
         return _bound(rounds, self.grid, self.at)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this forecaster."""
-        return {"horizon": self.horizon, "grid": self.grid, "at": self.at, "cell": self.cell}
 
 
 def _paper_grid(horizon: int, at: Place) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from fractions import Fraction
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -68,6 +68,8 @@ class BentGrid(LadderForecaster):
     True
     """
 
+    _options = ("_horizon", "grid", "_cell")
+
     def __init__(
         self, *, horizon: int | None = None, grid: int | None = None, cell: CellRule = "walk"
     ) -> None:
@@ -115,11 +117,6 @@ class BentGrid(LadderForecaster):
     def _bound(self, rounds: int) -> Fraction:
         """Theorem 7: kappa T + J + 5/4, for the grid as it is in integers."""
         return self.kappa * rounds + (self.grid // 2 - 1) + Fraction(5, 4)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this forecaster."""
-        return {"horizon": self.horizon, "grid": self.grid, "cell": self.cell}
 
 
 def _real_kappa(h: float) -> float:

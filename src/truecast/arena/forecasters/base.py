@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,13 +12,21 @@ from numpy.typing import NDArray
 
 from truecast import _check
 from truecast.errors import OrderError, StateError
-from truecast.forecasters.base import OutcomeForecaster
+from truecast.forecasters.base import OutcomeForecaster, need_horizon_or_grid
 from truecast.state import Saveable
 
-__all__ = ["Distribution", "LiteratureForecaster", "Measure", "Planned", "RandomForecaster"]
+__all__ = [
+    "Distribution",
+    "LiteratureForecaster",
+    "Measure",
+    "Planned",
+    "RandomForecaster",
+    "chosen_grid",
+]
 
 Distribution = tuple[tuple[float, float], ...]  # forecasts and their probabilities
 Measure = Literal["distance", "lower distance", "by value", "smooth"]
+MAX_GRID = 1 << 20
 _DRAWS = 1 << 10  # made at a time
 _MOST_SEED = 2**63
 
@@ -142,6 +151,7 @@ def _alike(found: object, present: object) -> bool:
 class Planned:
     """A forecaster on a grid that is given, or chosen for a number of rounds."""
 
+    _options: ClassVar[tuple[str, ...]] = ("_horizon", "_grid")
     _horizon: int | None
     _grid: int
 
@@ -155,10 +165,13 @@ class Planned:
         """The number of cells, m."""
         return self._grid
 
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this forecaster."""
-        return {"horizon": self._horizon, "grid": self._grid}
+
+def chosen_grid(horizon: int | None, grid: int | None, best: Callable[[int], int]) -> int:
+    """Return the grid if given, else the best for the horizon, or the largest allowed."""
+    need_horizon_or_grid(horizon, grid)
+    if horizon is None or grid is not None:
+        return _check.whole_number("grid", grid, least=1, most=MAX_GRID)
+    return min(best(horizon), MAX_GRID)
 
 
 class RandomForecaster(LiteratureForecaster):

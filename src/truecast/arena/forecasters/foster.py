@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from truecast.arena.forecasters.base import Distribution, Planned, RandomForecaster
+from truecast.arena.forecasters.base import Distribution, Planned, RandomForecaster, chosen_grid
 from truecast.arena.forecasters.intervals import (
     MAX_HORIZON,
     Array,
     Intervals,
-    chosen_grid,
     largest,
     least,
     neighbours,
@@ -94,6 +93,8 @@ class Foster(Planned, RandomForecaster):
 
     bounds = "by value"
 
+    _options = ("_horizon", "_grid", "_seed")
+
     def __init__(
         self, *, horizon: int | None = None, grid: int | None = None, seed: int = 0
     ) -> None:
@@ -101,11 +102,6 @@ class Foster(Planned, RandomForecaster):
         self._grid = chosen_grid(self._horizon, grid, partial(least, _bounds))
         self._intervals = Intervals(self._grid)
         super().__init__(seed, excess=self._intervals.excess, deficit=self._intervals.deficit)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this forecaster."""
-        return super().config | {"seed": self.seed}
 
     def _bound(self, rounds: int) -> float:
         return min(float(_bounds(rounds, self.grid)[-1]), rounds)

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from truecast import _check
-from truecast.arena.forecasters.base import Distribution, Planned, RandomForecaster
+from truecast.arena.forecasters.base import Distribution, Planned, RandomForecaster, chosen_grid
 from truecast.arena.forecasters.intervals import (
     MAX_HORIZON,
     Array,
-    chosen_grid,
     largest,
     least,
     neighbours,
@@ -109,6 +108,8 @@ class FosterVohra(Planned, RandomForecaster):
 
     bounds = "by value"
 
+    _options = ("_horizon", "_grid", "_decay", "_seed")
+
     def __init__(
         self, *, horizon: int | None = None, grid: int | None = None, decay: int = 4, seed: int = 0
     ) -> None:
@@ -128,11 +129,6 @@ class FosterVohra(Planned, RandomForecaster):
     def decay(self) -> int:
         """How much less the regret of far pairs weighs."""
         return self._decay
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this forecaster."""
-        return super().config | {"decay": self.decay, "seed": self.seed}
 
     def _bound(self, rounds: int) -> float:
         return min(float(_bounds(self.decay, rounds, self.grid)[-1]), rounds)

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from truecast import _check
-from truecast.arena.forecasters.base import LiteratureForecaster, Planned
-from truecast.arena.forecasters.intervals import MAX_HORIZON, Intervals, chosen_grid, neighbours
+from truecast.arena.forecasters.base import LiteratureForecaster, Planned, chosen_grid
+from truecast.arena.forecasters.intervals import MAX_HORIZON, Intervals, neighbours
 from truecast.forecasters.base import check_horizon
 
 __all__ = ["GuptaRamdas"]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from fractions import Fraction
-from typing import cast
 
 import numpy as np
 
 from truecast import _check
 from truecast.errors import InputError
-from truecast.forecasters.base import LadderForecaster, check_horizon, need_horizon_or_grid
+from truecast.forecasters.base import LadderForecaster, check_horizon, chosen_grid
 from truecast.ladder import CELL_RULES, CellRule
 
 __all__ = ["BentGrid"]
@@ -75,10 +74,7 @@ class BentGrid(LadderForecaster):
     ) -> None:
         rounds = check_horizon(horizon, most=MAX_HORIZON)
         _check.choice("cell", cell, tuple(CELL_RULES))
-        need_horizon_or_grid(horizon, grid)
-        if grid is None:
-            grid = self.best_grid(cast("int", rounds))
-        m = _check.whole_number("grid", grid, least=2, most=MAX_GRID)
+        m = chosen_grid(rounds, grid, self.best_grid, least=2, most=MAX_GRID)
         if m % 2:
             raise InputError(
                 "grid", "must be even, because the bent grid mirrors its cells at 1/2", grid

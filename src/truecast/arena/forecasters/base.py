@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,17 +11,10 @@ from numpy.typing import NDArray
 
 from truecast import _check
 from truecast.errors import OrderError, StateError
-from truecast.forecasters.base import OutcomeForecaster, need_horizon_or_grid
+from truecast.forecasters.base import OutcomeForecaster
 from truecast.state import Saveable
 
-__all__ = [
-    "Distribution",
-    "LiteratureForecaster",
-    "Measure",
-    "Planned",
-    "RandomForecaster",
-    "chosen_grid",
-]
+__all__ = ["Distribution", "LiteratureForecaster", "Measure", "Planned", "RandomForecaster"]
 
 Distribution = tuple[tuple[float, float], ...]  # forecasts and their probabilities
 Measure = Literal["distance", "lower distance", "by value", "smooth"]
@@ -164,14 +156,6 @@ class Planned:
     def grid(self) -> int:
         """The number of cells, m."""
         return self._grid
-
-
-def chosen_grid(horizon: int | None, grid: int | None, best: Callable[[int], int]) -> int:
-    """Return the grid if given, else the best for the horizon, or the largest allowed."""
-    need_horizon_or_grid(horizon, grid)
-    if horizon is None or grid is not None:
-        return _check.whole_number("grid", grid, least=1, most=MAX_GRID)
-    return min(best(horizon), MAX_GRID)
 
 
 class RandomForecaster(LiteratureForecaster):

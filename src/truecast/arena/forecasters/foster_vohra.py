@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from truecast import _check
-from truecast.arena.forecasters.base import Distribution, Planned, RandomForecaster, chosen_grid
+from truecast.arena.forecasters.base import MAX_GRID, Distribution, Planned, RandomForecaster
 from truecast.arena.forecasters.intervals import (
     MAX_HORIZON,
     Array,
@@ -18,7 +18,7 @@ from truecast.arena.forecasters.intervals import (
     neighbours,
 )
 from truecast.errors import StateError
-from truecast.forecasters.base import check_horizon
+from truecast.forecasters.base import check_horizon, chosen_grid
 
 __all__ = ["FosterVohra"]
 
@@ -116,7 +116,7 @@ class FosterVohra(Planned, RandomForecaster):
         self._horizon = check_horizon(horizon, most=MAX_HORIZON)
         self._decay = _check.whole_number("decay", decay, least=0, most=16)
         self._grid = m = chosen_grid(
-            self._horizon, grid, partial(least, partial(_bounds, self._decay))
+            self._horizon, grid, partial(least, partial(_bounds, self._decay)), most=MAX_GRID
         )
         steps = range(m + 1)
         self._powers = [

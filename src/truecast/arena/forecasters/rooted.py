@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast.arena.forecasters.base import LiteratureForecaster, Measure, Planned, chosen_grid
-from truecast.forecasters.base import check_horizon
+from truecast.arena.forecasters.base import MAX_GRID, LiteratureForecaster, Measure, Planned
+from truecast.forecasters.base import check_horizon, chosen_grid
 
 __all__ = ["RootedForecaster"]
 
@@ -37,7 +37,7 @@ class RootedForecaster(Planned, LiteratureForecaster):
 
     def __init__(self, horizon: int | None, grid: int | None) -> None:
         self._horizon = check_horizon(horizon)
-        self._grid = chosen_grid(self._horizon, grid, self._best_grid)
+        self._grid = chosen_grid(self._horizon, grid, self._best_grid, most=MAX_GRID)
         self._sums = self._start(self._grid)
         super().__init__(sums=self._sums)
 

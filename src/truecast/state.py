@@ -20,7 +20,7 @@ import json
 import zlib
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from truecast.errors import InputError, StateError, VersionError
 
@@ -233,11 +233,13 @@ class Saveable:
 
     #: the oldest version of the format that it reads
     _oldest = 1
+    #: the attributes that keep its keyword arguments, each named after its argument
+    _options: ClassVar[tuple[str, ...]] = ()
 
     @property
-    @abstractmethod
     def config(self) -> dict[str, Any]:
         """The keyword arguments that rebuild this."""
+        return {name.removeprefix("_"): getattr(self, name) for name in self._options}
 
     @abstractmethod
     def state(self) -> dict[str, Any]:

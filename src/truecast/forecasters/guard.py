@@ -73,6 +73,8 @@ class Guard(_core.Guard, Saveable):
 
     _oldest = 2
 
+    _options = ("_budget", "_nudge")
+
     def __init__(self, *, budget: float = 4.0, nudge: bool = False) -> None:
         self._budget = _check.within("budget", budget, *BUDGETS)
         self._nudge = _check.flag("nudge", nudge)
@@ -87,11 +89,6 @@ class Guard(_core.Guard, Saveable):
     def nudge(self) -> bool:
         """Whether hints are corrected for the errors of nearby forecasts."""
         return self._nudge
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this forecaster."""
-        return {"budget": self._budget, "nudge": self._nudge}
 
     def forecast_many(
         self, hints: ArrayLike, outcomes: ArrayLike, *, out: NDArray[np.float64] | None = None

@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 
 from truecast.serve.arrays import Blobs, Numbers, Texts, register
-from truecast.serve.events import ORIGIN, Entry, Head
+from truecast.serve.events import ORIGIN, Entry, Head, entry_of
 from truecast.serve.store import SCHEMA, Batch, Key, Known, LockedError, Snapshot, StreamRow, slices
 
 __all__ = ["PostgresStore"]
@@ -334,7 +334,7 @@ class PostgresStore:
         while True:
             values = {"after": after, "until": last, "stream": stream}
             rows = self.db.execute(query, values, binary=True).fetchall()
-            yield from map(Entry._make, rows)
+            yield from map(entry_of, rows)
             if len(rows) < _BATCH:
                 return
             after = rows[-1][0]

@@ -18,7 +18,7 @@ import msgspec
 
 from truecast._atomic import hold, make_folder
 from truecast.errors import FileError
-from truecast.serve.events import ORIGIN, Entry, Head
+from truecast.serve.events import ORIGIN, Entry, Head, entry_of
 from truecast.serve.store import SCHEMA, Batch, Key, Known, LockedError, Snapshot, StreamRow, slices
 
 __all__ = ["SQLiteStore"]
@@ -289,7 +289,7 @@ class SQLiteStore:
             f" WHERE seq > :after AND seq <= :until {which} ORDER BY seq",
             {"after": after, "until": (1 << 62) if until is None else until, "stream": stream},
         )
-        return map(Entry._make, rows)
+        return map(entry_of, rows)
 
     def oldest(self, stream: int) -> int | None:
         """See `Store`."""

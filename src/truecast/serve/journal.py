@@ -108,7 +108,8 @@ def verify(store: Store, progress: Progress | None = None) -> Verified:
         live = {row.number: row for row in store.streams()}
         _check_bodies(store, found, live, progress)
         for snapshot in store.snapshots():
-            _check_snapshot(store, snapshot, live.get(snapshot.stream), found)
+            if snapshot.info:  # else its stream is being erased
+                _check_snapshot(store, snapshot, live.get(snapshot.stream), found)
     except unreadable as error:
         found.add(f"after entry {found.last}: it cannot be read: {error}")
     return found

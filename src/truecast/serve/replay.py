@@ -24,7 +24,7 @@ from truecast.serve.stream import NO_NUMBERS, LiveStream, Steps, name_of
 __all__ = ["Replay"]
 
 _MANY = {Kind.FORECASTS, Kind.OUTCOMES}  # what can be played many at a time
-FEWEST, MOST = 16, 2_048  # entries that are read at a time
+FEWEST, MOST = 16, 512  # entries that are read at a time
 _ROWS = 50_000  # in them, about
 _WINDOW = 8_192, 1_000_000  # entries and rows that are played together, about
 _PART = 8_192  # steps that two threads work on, one after the other

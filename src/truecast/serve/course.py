@@ -63,7 +63,7 @@ class Course:
         self._plan()
 
     def foreseen(self, rounds: NDArray[np.int64]) -> Course:
-        """Return the course after moments with so many rounds, which grow.
+        """Return the course after moments with this many rounds each; they grow.
 
         It has a `Later` for each mark that must still be made; those that would be made and go
         again are not worth their certificates.

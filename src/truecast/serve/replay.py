@@ -177,7 +177,7 @@ class Replay:
             self._compare(window.seq[made], window.rows[made], said, window.answers)
 
     def _foreseen(self, window: Window) -> tuple[Course, dict[int, tuple[int, int]]]:
-        """Return the course after a window, and after which steps its new marks are to be made.
+        """Return the course after a window, and after which steps its new marks must be made.
 
         With each of these go the mark's place in the course, and its time.
         """

@@ -41,7 +41,7 @@ class Steps(NamedTuple):
     order: NDArray[np.uint8]
 
     def parts(self, ends: Iterable[int]) -> Iterator[Steps]:
-        """Yield the same in parts that end after so many steps."""
+        """Yield the same in parts that end after these numbers of steps."""
         first = issued = resolved = 0
         for end in ends:
             order = self.order[first:end]

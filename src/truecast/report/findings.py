@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from truecast._threads import both
 from truecast.measures.binned import reliability_bins
 from truecast.measures.corp import Decomposition, reliability_curve
+from truecast.measures.figures import figures_besides
 from truecast.measures.finder import Stretch, Stretches, stretches_of
 from truecast.measures.pooling import pooled
-from truecast.measures.report import Report, figures_besides
+from truecast.measures.report import Report
 from truecast.measures.smooth import SmoothWitness, smooth_calibration_witness
 from truecast.measures.uncertainty import Uncertainty, uncertainty
 from truecast.plot import GroupOverview, Miscalibration, ReliabilityDiagram

@@ -3,41 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, overload
 
 from truecast import measures
-from truecast._threads import both
+from truecast._threads import each, threads
 from truecast.class_tally import ClassTally, as_class_tally, of_classes
 from truecast.tally import Tally, as_tally
 
 if TYPE_CHECKING:
     from truecast.measures import Bins, ClassReport, ReliabilityCurve, Report
 
-__all__ = ["FIGURES", "figures_besides", "measure", "some_figures"]
+__all__ = ["FIGURES", "measure", "parts_besides", "some_figures"]
 
 _FEW = 1 << 16  # forecasts
 _CLOSE = (1e-4, 0.05)  # how close the bounds of the lower distance get, for few forecasts or more
 _TWO_THREADS = 1 << 12  # forecasts from which a second thread is worth starting
-# What takes long or much memory, as two threads compute it at once, in turn: no more than one
-# column or two beside each other, so that everything together takes about as much memory as the
+# What takes long, the longest first, and what shares something with it. Two threads compute these
+# at once, each in one column or two, so that everything together takes about as much memory as the
 # tally.
-_IN_TURN = (
-    (("smooth_calibration_error",), ()),  # and all that is not named
-    (
-        (
-            "brier",
-            "log",
-            "integrated_calibration_index",
-            "e50",
-            "e90",
-            "emax",
-            "quantile_calibration_error",
-        ),
-        ("calibration_in_the_large",),
-    ),
-    (("lower_distance",), ("calibration_slope", "calibration_decision_loss")),
+_SLOW = (
+    ("smooth_calibration_error",),
+    ("calibration_slope", "calibration_decision_loss"),
+    ("lower_distance",),
+    ("calibration_in_the_large",),
+    ("brier", "log", "integrated_calibration_index", "e50", "e90", "emax"),
 )
 
 
@@ -105,24 +97,15 @@ def measure(
     tally = as_tally(y_true, y_prob, sample_weight)
     if len(tally.p) < _TWO_THREADS:
         return measures.Report(**_figures(tally, _FIGURES))
-    figures: dict[str, Any] = {}
-    for here, aside in _turns():
-        for found in both(partial(_figures, tally, here), partial(_figures, tally, aside)):
-            figures |= found
-    return measures.Report(**figures)
+    figures = each(lambda part: part(), parts_besides(tally), most=min(2, threads()))
+    return measures.Report(**dict(ChainMap(*figures)))
 
 
-def _turns() -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-    """Yield what two threads compute at once, one pair after the other."""
-    named = {name for turn in _IN_TURN for part in turn for name in part}
-    others = [name for name in _FIGURES if name not in named]
-    for here, aside in _IN_TURN:
-        yield here, aside or others
-
-
-def figures_besides(tally: Tally, known: Collection[str]) -> dict[str, Any]:
-    """Return the fields of a tally's report but those that are known, in this thread."""
-    return _figures(tally, (name for name in _FIGURES if name not in known))
+def parts_besides(tally: Tally, *known: str) -> list[Callable[[], dict[str, Any]]]:
+    """Return what computes the fields of a tally's report but those that are known, in parts."""
+    slow = {name for part in _SLOW for name in part}
+    parts = [*_SLOW, tuple(name for name in _FIGURES if name not in slow)]
+    return [partial(_figures, tally, part) for part in parts if not {*known} & {*part}]
 
 
 def some_figures(tally: Tally, names: Iterable[str]) -> dict[str, Any]:

@@ -29,6 +29,7 @@ MOST_FORECASTS = 1 << 24  # distinct ones that are kept apart: about 400 MB
 _LEAST_FORECASTS = 1 << 12  # that every group may have
 _MOST_GROUPS = 100_000
 _ROWS = 1 << 21  # counted at a time
+_UNWEIGHTED = 2  # columns: outcomes and forecasts
 
 Group = str | None
 
@@ -266,13 +267,25 @@ class GrowingTally:
         most = most or MOST_FORECASTS
         self._waiting.append(tuple(column for column in columns if column is not None))
         self._rows += len(self._waiting[-1][0])
-        if self._rows >= min(_ROWS, most):
+        if self._rows >= min(_ROWS, most) or self._at_few_forecasts():
             self._count(most)
+
+    def _at_few_forecasts(self) -> bool:
+        """Whether there are so few that a part is better counted at once than copied.
+
+        Not with weights: real ones are rounded when parts are added, and which parts there are must
+        not depend on the forecasts.
+        """
+        few = 0 < self._tally.forecasts < self._rows >> 5
+        return few and len(self._waiting) == 1 and len(self._waiting[0]) == _UNWEIGHTED
 
     def _count(self, most: int) -> None:
         if not self._waiting:
             return
-        y, p, *weight = (np.concatenate(column) for column in zip(*self._waiting, strict=True))
+        columns = self._waiting[0]
+        if len(self._waiting) > 1:
+            columns = tuple(map(np.concatenate, zip(*self._waiting, strict=True)))
+        y, p, *weight = columns
         self._tally.update(y, p, sample_weight=weight[0] if weight else None)
         self._waiting = []
         self._rows = 0

@@ -23,7 +23,7 @@ from truecast.measures.smooth import (
     smooth_calibration_error,
     smooth_calibration_witness,
 )
-from truecast.measures.uncertainty import Uncertainty, uncertainty
+from truecast.measures.uncertainty import Uncertainty, resampled_tallies
 from truecast.plot.miscalibration import miscalibration_of
 from truecast.plot.reliability import diagram_of
 from truecast.plot.spread import even_edges
@@ -220,13 +220,9 @@ def _gain(tally: Tally, figures: Report, score: str, resamples: int, random_stat
     if tally.weighted or not share:
         return share
     coarse = pooled(tally, _COARSE_CELLS)
-    chance = uncertainty(
-        lambda some: _share(getattr(reliability_curve(some), score)),
-        coarse,
-        resamples=resamples,
-        random_state=random_state,
-    ).if_calibrated
-    return max(0.0, share - chance)
+    others = resampled_tallies(coarse, "consistency", resamples, random_state)
+    chance = np.mean([_share(getattr(reliability_curve(some), score)) for some in others])
+    return max(0.0, share - float(chance))
 
 
 def _share(parts: Decomposition) -> float:

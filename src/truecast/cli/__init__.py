@@ -5,6 +5,7 @@ One file for each subcommand. Slow imports wait until they are needed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -14,7 +15,6 @@ import truecast as tc
 from truecast.cli.shared import readable
 
 __all__ = ["main"]
-
 
 # in the order in which people need them; each is in a file of its own name
 _COMMANDS = {
@@ -30,17 +30,27 @@ _COMMANDS = {
 }
 
 
-class _Commands(click.Group):
-    """Commands that are imported when they are asked for; errors are made readable."""
+class _Later(Mapping[str, click.Command]):
+    """The commands by name, each imported when it is asked for."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*_COMMANDS]
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+    def __getitem__(self, name: str) -> click.Command:
         if name not in _COMMANDS:
-            return None
+            raise KeyError(name)
         found: click.Command = getattr(import_module(f"truecast.cli.{name}"), name)
         return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+
+class _Commands(click.Group):
+    """Lists commands in order, without importing them; errors are made readable."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -55,7 +65,9 @@ class _Commands(click.Group):
             return super().invoke(ctx)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands, commands=_Later(), context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(tc.__version__, prog_name="truecast")
 def main() -> None:
     """Keep probability forecasts true: measure how calibrated they are, and recalibrate them, with

@@ -183,7 +183,10 @@ def test_a_tally_is_the_same_however_its_parts_were_counted(distinct: int | None
     y = (rng.random(len(p)) < p).astype(float)
     for weight in (None, rng.integers(0, 3, len(p)), rng.random(len(p))):
         whole = tc.Tally.from_predictions(y, p, sample_weight=weight)
-        with patch("truecast.files.tallies._ROWS", 4_000):
+        with (
+            patch("truecast.files.tallies._ROWS", 4_000),
+            patch("truecast.files.tallies._LEAST_ROWS", 600),
+        ):
             growing = GrowingTally()
             for at in np.split(np.arange(len(p)), [700, 701, 5_000, 9_000, 9_500, 20_000]):
                 growing.add(y[at], p[at], None if weight is None else weight[at])
@@ -195,15 +198,16 @@ def test_a_tally_is_the_same_however_its_parts_were_counted(distinct: int | None
 
 
 def test_many_rounds_at_few_forecasts_are_not_copied() -> None:
+    rows = 1 << 17
     growing = GrowingTally()
-    with patch("truecast.files.tallies._ROWS", 100):
-        growing.add(np.zeros(100), np.full(100, 0.5))
+    with patch("truecast.files.tallies._ROWS", rows):
+        growing.add(np.zeros(rows), np.full(rows, 0.5))
     with patch("numpy.concatenate", side_effect=AssertionError("copied")):
-        growing.add(np.zeros(100), np.full(100, 0.25))
+        growing.add(np.zeros(rows), np.full(rows, 0.25))
         assert not growing._waiting
-        assert growing.compute().total == 200
+        assert growing.compute().total == 2 * rows
     weighted = GrowingTally()
-    with patch("truecast.files.tallies._ROWS", 100):
-        weighted.add(np.zeros(100), np.full(100, 0.5), np.full(100, 0.1))
-    weighted.add(np.zeros(100), np.full(100, 0.25), np.full(100, 0.1))
+    with patch("truecast.files.tallies._ROWS", rows):
+        weighted.add(np.zeros(rows), np.full(rows, 0.5), np.full(rows, 0.1))
+    weighted.add(np.zeros(rows), np.full(rows, 0.25), np.full(rows, 0.1))
     assert weighted._waiting  # its parts must not depend on the forecasts

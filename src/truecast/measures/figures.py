@@ -21,14 +21,16 @@ __all__ = ["FIGURES", "measure", "parts_besides", "some_figures"]
 _FEW = 1 << 16  # forecasts
 _CLOSE = (1e-4, 0.05)  # how close the bounds of the lower distance get, for few forecasts or more
 _TWO_THREADS = 1 << 12  # forecasts from which a second thread is worth starting
-# What takes long, the longest first, and what shares something with it. Two threads compute these
-# at once, each in one column or two, so that everything together takes about as much memory as the
-# tally.
-_SLOW = (
+_Part = Callable[[], dict[str, Any]]
+
+# Parts that two threads take in this order. The first needs three columns beside the tally; the
+# second, which begins with all figures that are not named, needs none; of the others, which come
+# after the first, each needs one or two. So all together take about as much memory as the tally.
+_PARTS = (
     ("smooth_calibration_error",),
-    ("calibration_slope", "calibration_decision_loss"),
     ("lower_distance",),
-    ("calibration_in_the_large",),
+    ("calibration_slope", "calibration_decision_loss"),
+    ("calibration_in_the_large", "observed_expected_ratio", "quantile_calibration_error"),
     ("brier", "log", "integrated_calibration_index", "e50", "e90", "emax"),
 )
 
@@ -97,14 +99,34 @@ def measure(
     tally = as_tally(y_true, y_prob, sample_weight)
     if len(tally.p) < _TWO_THREADS:
         return measures.Report(**_figures(tally, _FIGURES))
-    figures = each(lambda part: part(), parts_besides(tally), most=min(2, threads()))
-    return measures.Report(**dict(ChainMap(*figures)))
+    return measures.Report(**ChainMap(*_shared_by_two(*parts_besides(tally))))
 
 
-def parts_besides(tally: Tally, *known: str) -> list[Callable[[], dict[str, Any]]]:
+def _shared_by_two(first: _Part, second: _Part, *others: _Part) -> list[dict[str, Any]]:
+    """Return what two threads make of the parts, in order; others wait for the first."""
+    from threading import Event  # slow to import, and for this alone
+
+    over = Event()
+
+    def begin() -> dict[str, Any]:
+        try:
+            return first()
+        finally:
+            over.set()
+
+    def after(part: _Part) -> dict[str, Any]:
+        over.wait()
+        return part()
+
+    parts: list[_Part] = [begin, second, *(partial(after, part) for part in others)]
+    return each(lambda part: part(), parts, most=min(2, threads()))
+
+
+def parts_besides(tally: Tally, *known: str) -> list[_Part]:
     """Return what computes the fields of a tally's report but those that are known, in parts."""
-    slow = {name for part in _SLOW for name in part}
-    parts = [*_SLOW, tuple(name for name in _FIGURES if name not in slow)]
+    named = {name for part in _PARTS for name in part}
+    light = [name for name in _FIGURES if name not in named]
+    parts = [_PARTS[0], (*light, *_PARTS[1]), *_PARTS[2:]]
     return [partial(_figures, tally, part) for part in parts if not {*known} & {*part}]
 
 

@@ -44,8 +44,8 @@ class Laws {
             [=](double k) { return k / mean; });
     }
 
-    // first + k with a probability in proportion to weights[k]. Guides are 2^spare times as many as
-    // entries, or more, for a law that is drawn from so often that they should stay in the cache.
+    // first + k with a probability in proportion to weights[k]. There are 2^spare guides for each
+    // entry, if that many are allowed: a law that is drawn from often is worth more of them.
     std::size_t weighed(std::int64_t first, const std::vector<double>& weights, int spare = 0) {
         double total = 0.0;
         for (const double weight : weights) total += weight;
@@ -58,7 +58,8 @@ class Laws {
         }
         upto_.back() = std::uint64_t{1} << 63;  // above all 63 bits: every search ends
         int shift = 63;
-        while (shift > 63 - most_guides && (std::size_t{1} << (63 - shift)) < entries << spare) --shift;
+        const std::size_t wanted = entries << spare;
+        while (shift > 63 - most_guides && (std::size_t{1} << (63 - shift)) < wanted) --shift;
         const std::size_t guides = guides_.size(), more = std::size_t{1} << (63 - shift);
         laws_.push_back({first, start, guides, shift});
         guides_.resize(guides + more);

@@ -127,7 +127,8 @@ def parts_besides(tally: Tally, *known: str) -> list[_Part]:
     named = {name for part in _PARTS for name in part}
     light = [name for name in _FIGURES if name not in named]
     parts = [_PARTS[0], (*light, *_PARTS[1]), *_PARTS[2:]]
-    return [partial(_figures, tally, part) for part in parts if not {*known} & {*part}]
+    wanted = ([name for name in part if name not in known] for part in parts)
+    return [partial(_figures, tally, part) for part in wanted if part]
 
 
 def some_figures(tally: Tally, names: Iterable[str]) -> dict[str, Any]:

@@ -16,6 +16,9 @@ def lazily(room: str, *modules: str, also: Sequence[str] = ()) -> None:
 
     They are imported in this order until one lists the name: those that are usual or light first.
     What is there `also` can be imported from the room, too, and nowhere else.
+
+    Type checkers must not see this: they read imports in the `else` of an `if not TYPE_CHECKING`.
+    The reference leaves out what stands under an `if TYPE_CHECKING`.
     """
     here = sys.modules[room]
     here.__dict__.update(_modules=modules, _names={*here.__all__, *also})

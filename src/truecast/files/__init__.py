@@ -8,15 +8,6 @@ from typing import TYPE_CHECKING
 from truecast._atomic import replaced
 from truecast._lazy import lazily
 
-if TYPE_CHECKING:
-    from truecast.files.cells import as_argument
-    from truecast.files.columns import Names, guess
-    from truecast.files.recalibrated import RecalibrationResult
-    from truecast.files.recalibration import Recalibration
-    from truecast.files.rounds import NoRowsError, Rounds, rounds
-    from truecast.files.source import OpenTable, open_table
-    from truecast.files.tallies import ClassTallies, Tallies, class_tallies, tallies
-
 __all__ = [
     "ClassTallies",
     "Names",
@@ -50,5 +41,14 @@ if not TYPE_CHECKING:  # to a type checker, a module with a __getattr__ has ever
         warnings.warn(f"truecast.files.{name} is now {now}", DeprecationWarning, stacklevel=2)
         return getattr(sys.modules[__name__], now)
 
-
-lazily(__name__, "source", "columns", "cells", "rounds", "tallies", "recalibrated", "recalibration")
+    lazily(
+        __name__, "source", "columns", "cells", "rounds", "tallies", "recalibrated", "recalibration"
+    )
+else:  # for type checkers and for the reference
+    from truecast.files.cells import as_argument
+    from truecast.files.columns import Names, guess
+    from truecast.files.recalibrated import RecalibrationResult
+    from truecast.files.recalibration import Recalibration
+    from truecast.files.rounds import NoRowsError, Rounds, rounds
+    from truecast.files.source import OpenTable, open_table
+    from truecast.files.tallies import ClassTallies, Tallies, class_tallies, tallies

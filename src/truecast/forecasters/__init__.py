@@ -4,15 +4,6 @@ from typing import TYPE_CHECKING
 
 from truecast._lazy import lazily
 
-if TYPE_CHECKING:
-    from truecast.forecasters.almost_one_step_ahead import AlmostOneStepAhead
-    from truecast.forecasters.arc import Arc
-    from truecast.forecasters.bent_grid import BentGrid
-    from truecast.forecasters.guard import Guard
-    from truecast.forecasters.horizon_free import HorizonFree
-    from truecast.forecasters.one_step_ahead import OneStepAhead
-    from truecast.forecasters.streams import ArcStreams, Streams, forecast_streams
-
 __all__ = [
     "AlmostOneStepAhead",
     "Arc",
@@ -25,13 +16,22 @@ __all__ = [
     "forecast_streams",
 ]
 
-lazily(
-    __name__,
-    "arc",
-    "guard",
-    "bent_grid",
-    "almost_one_step_ahead",
-    "one_step_ahead",
-    "horizon_free",
-    "streams",
-)
+if not TYPE_CHECKING:
+    lazily(
+        __name__,
+        "arc",
+        "guard",
+        "bent_grid",
+        "almost_one_step_ahead",
+        "one_step_ahead",
+        "horizon_free",
+        "streams",
+    )
+else:  # for type checkers and for the reference
+    from truecast.forecasters.almost_one_step_ahead import AlmostOneStepAhead
+    from truecast.forecasters.arc import Arc
+    from truecast.forecasters.bent_grid import BentGrid
+    from truecast.forecasters.guard import Guard
+    from truecast.forecasters.horizon_free import HorizonFree
+    from truecast.forecasters.one_step_ahead import OneStepAhead
+    from truecast.forecasters.streams import ArcStreams, Streams, forecast_streams

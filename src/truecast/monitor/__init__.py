@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 from truecast._lazy import lazily
 
-if TYPE_CHECKING:
+__all__ = ["ClassMonitor", "Finding", "Monitor", "SmoothInterval", "combined_evidence"]
+
+if not TYPE_CHECKING:
+    lazily(__name__, "monitor", "finding", "smooth", "combined", "class_monitor")
+else:  # for type checkers and for the reference
     from truecast.monitor.class_monitor import ClassMonitor
     from truecast.monitor.combined import combined_evidence
     from truecast.monitor.finding import Finding
     from truecast.monitor.monitor import Monitor
     from truecast.monitor.smooth import SmoothInterval
-
-__all__ = ["ClassMonitor", "Finding", "Monitor", "SmoothInterval", "combined_evidence"]
-
-lazily(__name__, "monitor", "finding", "smooth", "combined", "class_monitor")

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from truecast._lazy import lazily
 
-if TYPE_CHECKING:
-    from truecast.report.course import RunningCourse as RunningCourse  # for the command
-    from truecast.report.entry import HtmlReport, html_report
-
 __all__ = ["HtmlReport", "html_report"]
 
-lazily(__name__, "entry", "course", also=["RunningCourse"])
+if not TYPE_CHECKING:
+    lazily(__name__, "entry", "course", also=["RunningCourse"])
+else:  # for type checkers and for the reference
+    from truecast.report.course import RunningCourse as RunningCourse  # for the command
+    from truecast.report.entry import HtmlReport, html_report

@@ -16,8 +16,6 @@ letter.
 
 from __future__ import annotations
 
-import json
-import zlib
 from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple, Self
@@ -50,6 +48,8 @@ def to_json(
     kind: str, config: dict[str, Any], state: dict[str, Any], run: dict[str, Any] | None = None
 ) -> str:
     """Return what `from_json` reads."""
+    import json
+
     saved = {"format": _FORMAT, "version": VERSION, "kind": kind, "config": config, "state": state}
     if run is not None:
         saved["run"] = run
@@ -58,6 +58,8 @@ def to_json(
 
 def from_json(text: str, kind: str, oldest: int = 1) -> tuple[dict[str, Any], object]:
     """Return the configuration and state in `text`, if this `kind` saved it since `oldest`."""
+    import json
+
     try:
         saved = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
@@ -94,6 +96,8 @@ def from_json(text: str, kind: str, oldest: int = 1) -> tuple[dict[str, Any], ob
 
 def to_bytes(text: str) -> bytes:
     """Return the compact form of what `to_json` gave."""
+    import zlib
+
     if len(text) > _LONGEST:
         raise StateError(
             f"a saved forecaster in compact form has at most {_LONGEST} letters: save it as JSON"
@@ -112,6 +116,8 @@ def _most_letters(packed: bytes) -> int:
 
 def _loosely_packed(letters: bytes) -> bytes:
     """Compress by the letters' frequencies alone: a letter takes a bit, so 8 times at most."""
+    import zlib
+
     packer = zlib.compressobj(9, strategy=zlib.Z_HUFFMAN_ONLY)
     return packer.compress(letters) + packer.flush()
 
@@ -128,6 +134,8 @@ def from_bytes(data: bytes) -> str:
 
 
 def _unpacked(packed: bytes) -> str:
+    import zlib
+
     reader, most = zlib.decompressobj(), _most_letters(packed)
     try:
         letters = reader.decompress(packed, most + 1)
@@ -159,6 +167,9 @@ def _check_version(version: object) -> None:
 
 
 def _crc32(saved: dict[str, Any]) -> int:
+    import json
+    import zlib
+
     return zlib.crc32(json.dumps(saved, sort_keys=True, separators=(",", ":")).encode())
 
 

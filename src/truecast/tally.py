@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
@@ -274,6 +272,8 @@ class Tally:
 
     def to_json(self) -> str:
         """Return the tally as versioned JSON."""
+        import base64
+
         columns = {
             name: base64.b64encode(_little(getattr(self, name)).tobytes()).decode()
             for name in _COLUMNS
@@ -283,6 +283,8 @@ class Tally:
     @classmethod
     def from_json(cls, text: str) -> Tally:
         """Return the tally that `to_json` saved."""
+        import base64
+
         config, columns = state.from_json(text, "Tally")
         kinds = (
             {"p": "<f8", "zeros": "<f8", "ones": "<f8"}
@@ -302,7 +304,7 @@ class Tally:
                     for name, array in arrays.items()
                 }
             )
-        except (TypeError, ValueError, binascii.Error) as error:
+        except (TypeError, ValueError) as error:
             raise StateError(f"this is not a saved tally: {error}") from error
 
     def to_bytes(self) -> bytes:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import truecast as tc
+from truecast.measures.figures import FIGURES, parts_besides
 
 Y, P = [0, 1, 1, 0, 1], [0.1, 0.4, 0.4, 0.9, 1.0]
 WEIGHTED = tc.Tally([0.25, 0.5], [0.5, 1], [0.5, 3])
@@ -554,3 +555,19 @@ def test_resampling_costs_the_same_for_a_billion_rounds() -> None:
 @pytest.mark.parametrize("y", [0, 1])
 def test_smooth_ece_ends_where_its_bandwidth_is_tiny(p, y):
     assert tc.smooth_ece([y], [p]) == pytest.approx(abs(y - p), rel=0.05, abs=2e-5)
+
+
+def test_every_figure_is_in_one_part():
+    tally = tc.Tally.from_predictions([0, 1, 1, 0], [0.1, 0.2, 0.7, 0.9])
+    for known in ((), ("smooth_calibration_error",), ("brier", "total")):
+        found = [name for part in parts_besides(tally, *known) for name in part()]
+        assert sorted(found) == sorted({*FIGURES} - {*known})
+
+
+def test_parts_make_the_report_that_one_thread_makes(monkeypatch):
+    rng = np.random.default_rng(0)
+    p = rng.random(5_000)
+    tally = tc.Tally.from_predictions(rng.random(len(p)) < p, p)
+    shared = tc.measure(tally)
+    monkeypatch.setattr("truecast.measures.figures._TWO_THREADS", 1 << 30)
+    assert repr(tc.measure(tally)) == repr(shared)

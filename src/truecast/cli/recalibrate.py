@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from truecast.files.rounds import Rounds
 
 
-@click.command(
-    cls=Once, short_help="Recalibrate the scores in a file, row by row, with a certificate."
-)
+@click.command(cls=Once)
 @arguments("file")
 @click.option(
     "-o",

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core
 from truecast._renamed import renamed
-from truecast.certificate import ArcCertificate
 from truecast.errors import StateError
 from truecast.ladder import MAX_ROUNDS
 from truecast.ledger import certify, ledger_state, numbers_of, promised
 from truecast.state import Saveable
+
+if TYPE_CHECKING:
+    from truecast.certificate import ArcCertificate
 
 __all__ = ["BUDGETS", "Guard"]
 

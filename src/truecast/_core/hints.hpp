@@ -100,7 +100,7 @@ class Hint {
 
     // What is said of the scores; changes nothing that later calls could tell.
     double predict(const Score* scores) {
-        if (!fresh || !same(scores)) {
+        if (!knows(scores)) {
             said = say(scores);
             for (std::size_t k = 0; k < last.size(); ++k) last[k] = scores[k].given;
             fresh = true;
@@ -125,8 +125,10 @@ class Hint {
     // come together may be one. Older ones fade in proportion.
     virtual void learn(const Score* scores, bool y, const double* kept = nullptr,
                        double weight = 1.0) {
-        predict(scores);
-        if (kept != nullptr) recall(kept);
+        if (kept == nullptr)
+            predict(scores);
+        else
+            recall(scores, kept);
         absorb(scores, said, y, weight);
         fresh = false;
     }
@@ -148,14 +150,17 @@ class Hint {
     virtual double say(const Score* scores) = 0;
     virtual void absorb(const Score* scores, double p, bool y, double weight) = 0;
     virtual void note(double*) const {}
-    virtual void recall(const double*) {}
+    virtual void recall(const Score* scores, const double*) { predict(scores); }
 
-  private:
-    bool same(const Score* scores) const {
+    // Whether these are the scores that it was asked about last, and nothing was learned since.
+    bool knows(const Score* scores) const {
         for (std::size_t k = 0; k < last.size(); ++k)
             if (scores[k].given != last[k]) return false;
-        return true;
+        return fresh;
     }
+
+  private:
+    friend class Mix;  // asks its members itself: it knows what they said last
 
     std::vector<double> last;  // a forecast is worked out once for saying and learning
     double said = 0.0;

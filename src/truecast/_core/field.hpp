@@ -39,10 +39,12 @@ constexpr double angle_of_key = 3.14159265358979323846 / arc_end;
 
 inline double angle_of(double p) { return 2.0 * std::atan2(std::sqrt(p), std::sqrt(1.0 - p)); }
 
-// The key nearest to this angle among the multiples of `step`.
+// The key nearest to this angle among the multiples of `step`, a power of two: to multiply by its
+// inverse is to divide by it, and sooner done.
 inline Key key_near(double angle, Key step) {
-    const double at = angle * (arc_end / 3.14159265358979323846) / static_cast<double>(step);
-    return std::min(static_cast<Key>(std::floor(at + 0.5)) * step, arc_end);
+    const double inverse = 1.0 / static_cast<double>(step);
+    const double at = angle * (arc_end / 3.14159265358979323846) * inverse;
+    return std::min(static_cast<Key>(at + 0.5) * step, arc_end);
 }
 
 class Field {

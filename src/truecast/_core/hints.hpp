@@ -47,11 +47,12 @@ inline double logit(double p) {
 constexpr double short_steps = 2000.0;
 constexpr std::uint16_t short_half = 1 << 15, short_one = 0xfffe, no_short = 0xffff;
 
-inline std::uint16_t shortened(double p) {
+inline std::uint16_t shortened(double p, double logit_of_p) {
     if (!(p > 0.0)) return 0;
     if (p >= 1.0) return short_one;
-    return static_cast<std::uint16_t>(short_half + std::floor(logit(p) * short_steps + 0.5));
+    return static_cast<std::uint16_t>(short_half + std::floor(logit_of_p * short_steps + 0.5));
 }
+inline std::uint16_t shortened(double p) { return shortened(p, logit(p)); }
 
 inline double lengthened(std::uint16_t p) {
     if (p == 0) return 0.0;

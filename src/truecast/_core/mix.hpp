@@ -25,7 +25,9 @@ class Stack {
           diagonal(n, pull),
           inverse(n, 1.0 / pull),
           lower(n * (n - 1) / 2, 0.0),
-          logits(n),
+          asked(n),
+          logits(n, logit(0.0)),
+          solved(n),
           step(n),
           share(n),
           left(lower.size()) {}
@@ -33,22 +35,28 @@ class Stack {
     double say(const double* p) {
         double z = 0.0;
         for (std::size_t i = 0; i < n; ++i) {
+            asked[i] = p[i];
             logits[i] = logit(p[i]);
             z += weights[i] * logits[i];
         }
         return sigmoid(clip(z, -farthest, farthest));
     }
 
+    // Of what a member said: mostly it was asked for just now.
+    double logit_of(std::size_t member, double p) const {
+        return p == asked[member] ? logits[member] : logit(p);
+    }
+
     // After `say` of the same round: C += bend z z', then weights += error C^-1 z, for the
     // curvature C = L D L' and the logits z. With x = L^-1 z and s_j = 1 + bend Sum_{i<j} x_i^2 /
-    // D_i, both take one pass down the columns of L and one back: D_j grows by bend x_j^2 / s_j,
-    // and (the new C)^-1 z = (the old C)^-1 z / s_n.
+    // D_i, both take one pass over the rows of L and one back: D_j grows by bend x_j^2 / s_j, and
+    // (the new C)^-1 z = (the old C)^-1 z / s_n.
     void learn(double p, bool y, double weight) {
         const double error = weight * ((y ? 1.0 : 0.0) - p), bend = std::fabs(error) / 2.0;
-        take_off();
+        solve();
         double s = 1.0;
         for (std::size_t j = 0; j < n; ++j) {
-            const double x = logits[j], over = bend / s;
+            const double x = solved[j], over = bend / s;
             step[j] = x * inverse[j];
             s += bend * (x * step[j]);
             diagonal[j] += over * (x * x);
@@ -83,22 +91,22 @@ class Stack {
     }
 
   private:
-    // The logits z become x = L^-1 z; `left` is, of each place of L, what is left of z when the
-    // columns up to it are taken off.
-    void take_off() {
+    // x = L^-1 z for the logits z; `left` is, of each place of L, what is left of z when the columns
+    // up to it are taken off.
+    void solve() {
         const double* from = lower.data();
         double* part = left.data();
-        for (std::size_t i = 1; i < n; ++i) {
+        for (std::size_t i = 0; i < n; ++i) {
             double rest = logits[i];
-            for (std::size_t j = 0; j < i; ++j) *part++ = rest -= logits[j] * *from++;
-            logits[i] = rest;
+            for (std::size_t j = 0; j < i; ++j) *part++ = rest -= solved[j] * *from++;
+            solved[i] = rest;
         }
     }
 
     static constexpr double pull = 10.0, most_weight = 64.0;
     std::size_t n;
     std::vector<double> weights, diagonal, inverse, lower;
-    std::vector<double> logits, step, share, left;  // of one round
+    std::vector<double> asked, logits, solved, step, share, left;  // of one round
 };
 
 // A mix of hints and of their stack, weighted by how likely each made the outcomes so far (fixed
@@ -150,7 +158,9 @@ class Mix final : public Hint {
     std::unique_ptr<Hint> clone() const override { return std::make_unique<Mix>(*this); }
     std::size_t notes() const override { return weights.size() + 1; }
     void shorten(double* kept) const override {
-        std::transform(kept, kept + weights.size(), kept, rough);
+        for (std::size_t i = 0; i < own.size(); ++i)
+            kept[i] = lengthened(shortened(kept[i], stack.logit_of(i, kept[i])));
+        kept[own.size()] = rough(kept[own.size()]);
     }
 
     std::vector<Hint*> members() override {

@@ -209,7 +209,7 @@ void settle(Desk& desk, Tickets::iterator found, bool y, Tickets* resolved = nul
     desk.guard.settle_late(forecast.made, forecast.groups(), y, {weight, bursts.effect()});
     desk.events.closed(forecast.event);
     if (resolved != nullptr)
-        resolved->insert(desk.tickets.extract(found));
+        resolved->insert(resolved->end(), desk.tickets.extract(found));  // mostly in order
     else
         desk.tickets.erase(found);
 }
@@ -266,7 +266,10 @@ class Before {
           issued(desk.issued) {}
 
     // Tickets that the batch itself issued and gave up need not come back.
-    void forget_own() { given_up.erase(given_up.lower_bound(issued), given_up.end()); }
+    void forget_own() {
+        while (!given_up.empty() && given_up.rbegin()->first >= issued)
+            given_up.erase(std::prev(given_up.end()));
+    }
 
     void restore() {
         desk.held().hint = std::move(hint);

@@ -137,7 +137,7 @@ def shape(key: int) -> tuple[float, float]:
 
 
 def added(knots: dict[int, int], bit: int) -> tuple[float, float]:
-    """Sums of residual * rise and residual * fall, digit by digit, each rounded as the tree does."""
+    """Sums of residual * rise and residual * fall, digit by digit, rounded as in the tree."""
     if len(knots) <= 1:
         terms = [(r / UNIT * shape(key)[0], r / UNIT * shape(key)[1]) for key, r in knots.items()]
         return terms[0] if terms else (0.0, 0.0)

@@ -91,8 +91,8 @@ class Stack {
     }
 
   private:
-    // x = L^-1 z for the logits z; `left` is, of each place of L, what is left of z when the columns
-    // up to it are taken off.
+    // x = L^-1 z for the logits z; `left` is, of each place of L, what is left of z when the
+    // columns up to it are taken off.
     void solve() {
         const double* from = lower.data();
         double* part = left.data();

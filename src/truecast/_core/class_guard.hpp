@@ -119,11 +119,13 @@ struct ClassGuard : Guard {
         to.aim.clear();
         if (nudges) {
             if (to.of.size() > 1) offset_all(to);
-            look_all(unit, everyone_alone);
+            walk_all(unit, everyone_alone);
+            go_down();
             nudge_all(unit);
         }
+        walk_all(unit, to.of);
         walk_tops(unit, to.of);
-        look_all(unit, to.of);
+        go_down();
         to.shares.resize(count());
         to.spill = 0;
         to.moves = 0;
@@ -346,9 +348,8 @@ struct ClassGuard : Guard {
         return fits;
     }
 
-    // The ways to the keys of `aim`, in all fields of these groups. They are more than a cache
-    // holds: go down in all of them together, so that they wait for memory together.
-    void look_all(Key unit, const Members& of) {
+    // The ways to the keys of `aim`, in all fields of these groups: where they begin.
+    void walk_all(Key unit, const Members& of) {
         angles.resize(count());
         for (std::size_t k = 0; k < count(); ++k) {
             angles[k] = angle_of(aim[k]);
@@ -356,19 +357,20 @@ struct ClassGuard : Guard {
             for (std::size_t i = 0; i < of.size(); ++i)
                 walks.emplace_back(groups[number(of[i], k)].field, key, ways[number(i, k)]);
         }
-        go_down();
     }
 
     // The same for the top label, which is this class unless the guard moves.
     void walk_tops(Key unit, const Members& of) {
         const auto most = std::max_element(aim.begin(), aim.end());
-        const Key key = key_near(angle_of(*most), unit);
         tops.likely = static_cast<std::size_t>(most - aim.begin());
+        const Key key = key_near(angles[tops.likely], unit);
         tops.ways.resize(of.size());
         for (std::size_t i = 0; i < of.size(); ++i)
             walks.emplace_back(tops.groups[number(of[i], tops.likely)].field, key, tops.ways[i]);
     }
 
+    // The fields are more than a cache holds: go down in all of them together, so that they wait
+    // for memory together.
     void go_down() {
         for (const Field::Walk& walk : walks) walk.fetch();
         for (std::size_t going = walks.size(); going > 0;)

@@ -134,10 +134,11 @@ struct ClassGuard : Guard {
         if (!found.fits) {
             if (!ascend(to, unit, coarse_moves * count(), more))
                 ascend(to, 1, fine_moves * count(), more + 1.0 / parts);
-            found = judge(to, more);
+            const double left = all_left(more);
+            found = judge(to, left);
+            if (!found.fits) to.spill = parts_up(found.worst - budget * found.price - left);
         }
         to.worst = parts_up(found.worst);
-        if (!found.fits) to.spill = parts_up(found.worst - budget * found.price - more);
     }
 
     const ClassPlaced& predict(const double* hint, const Members& of) {
@@ -245,6 +246,12 @@ struct ClassGuard : Guard {
     void count_in(const ClassPlaced& of) {
         of.of.size() == 1 ? grant(account(of), classes) : grant(account(of), fields_of(of.of));
         grow(excess, of.spill);
+    }
+
+    // Of all that is left, `more` is the share that a row may take as a rule. Rounded down.
+    double all_left(double more) const {
+        const double crowded = 1.0 + static_cast<double>(everyone().late) / crowd;
+        return more / boldness * crowded * (1.0 - 0x1p-50);
     }
 
     Share share(const Members& of, std::size_t k, double p, Key unit) {

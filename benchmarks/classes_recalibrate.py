@@ -293,9 +293,7 @@ def orders(count: int = 12) -> None:
         peers = {peer: mean(method) for peer, method in PEERS.items()}
         best = min(peers, key=lambda peer: peers[peer])
         over = 100 * (ours / peers[best] - 1)
-        print(
-            f"| {name} | {ours:.5f} | {best} | {peers[best]:.5f} | {over:+.2f} % |", flush=True
-        )
+        print(f"| {name} | {ours:.5f} | {best} | {peers[best]:.5f} | {over:+.2f} % |", flush=True)
 
 
 def drift() -> None:

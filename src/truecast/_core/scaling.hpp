@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "hints.hpp"
@@ -167,27 +168,39 @@ struct MatrixScaling {
     }
     template <std::size_t n>
     TRUECAST_APART void learn_twos(std::size_t k, double error, double weight) {
-        learn_row<n>(k, error, weight);
+        learn_row<n, false>(k, error, weight);
     }
     template <std::size_t n>
     TRUECAST_APART TRUECAST_FOUR_AT_A_TIME void learn_fours(std::size_t k, double error,
                                                             double weight) {
-        learn_row<n>(k, error, weight);
+        learn_row<n, true>(k, error, weight);
     }
 
     // The columns of a row in blocks, each of numbers that are computed with together. The last
     // block may begin before the one before it ends: both find the same where they overlap.
-    template <std::size_t n>
+    template <std::size_t n, bool fours>
     struct Blocks {
 #ifdef __GNUC__
-        static constexpr std::size_t wide = n < 4 ? 2 : 4;
-        typedef double Block __attribute__((vector_size(wide * sizeof(double))));
+        struct Two {
+            typedef double Block __attribute__((vector_size(16)));
+        };
+        struct Four {
+            typedef double Block __attribute__((vector_size(32)));
+        };
+        using Block = typename std::conditional_t<fours && n >= 4, Four, Two>::Block;
 #else
-        static constexpr std::size_t wide = 1;
         using Block = double;
 #endif
+        static constexpr std::size_t wide = sizeof(Block) / sizeof(double);
         static constexpr std::size_t count = (n + wide - 1) / wide;
         static constexpr std::size_t at(std::size_t b) { return std::min(b * wide, n - wide); }
+        template <typename Any>
+        static TRUECAST_INLINE double one(const Any& of, [[maybe_unused]] std::size_t c) {
+            if constexpr (std::is_same_v<Any, double>)
+                return of;
+            else
+                return of[c];
+        }
         static TRUECAST_INLINE void read(Block& to, const double* row, std::size_t b) {
             std::memcpy(&to, row + at(b), sizeof to);
         }
@@ -196,7 +209,7 @@ struct MatrixScaling {
         }
     };
 
-    template <std::size_t n>
+    template <std::size_t n, bool fours>
     TRUECAST_INLINE void learn_row(std::size_t k, double error, double weight) {
         double* const __restrict r = inverse.data() + k * n * n;
         const double* const __restrict z = input.data();
@@ -208,16 +221,21 @@ struct MatrixScaling {
             const double kept = 1.0 - weight * (1.0 - keep);
             if (trace <= kept * static_cast<double>(n) / pull) grown = 1.0 / kept;
         }
-        using All = Blocks<n>;
+        using All = Blocks<n, fours>;
         typename All::Block sums[All::count] = {}, old;
         for (std::size_t i = 0; i < n; ++i)
             for (std::size_t b = 0; b < All::count; ++b) {
                 All::read(old, r + i * n, b);
                 sums[b] += old * z[i];
             }
-        for (std::size_t b = 0; b < All::count; ++b) All::write(sums[b], s, b);
         double along = 0.0;
-        for (std::size_t i = 0; i < n; ++i) along += s[i] * z[i];
+        for (std::size_t b = 0; b < All::count; ++b) {
+            All::write(sums[b], s, b);
+            All::read(old, z, b);
+            old *= sums[b];
+            const std::size_t seen = b * All::wide - All::at(b);  // by the block before
+            for (std::size_t c = seen; c < All::wide; ++c) along += All::one(old, c);
+        }
         if (!(along > 0.0)) return restart(k);  // rounding has taken its sign
         const double bend = std::fabs(error) / 2.0 + tiny;
         const double d = 1.0 + grown * bend * along, part = grown * grown * bend / d;

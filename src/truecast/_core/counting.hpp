@@ -192,7 +192,10 @@ std::ptrdiff_t weigh(const double* p, const Y* y, const W* weights, std::size_t 
     if (!rounds.pack_all()) return -1;
     const std::unique_ptr<Weighed<W>[]> items(new Weighed<W>[n]);
     const Stretches stretches = rounds.sorted(
-        items.get(), [&](std::size_t i) { return Weighed<W>{to.forecasts[i], weights[i]}; },
+        items.get(),
+        [&](std::size_t i) {
+            return Weighed<W>{to.forecasts[i], weights[i]};
+        },
         [&](std::size_t from, std::size_t end) {
             return unpack(items.get() + from, end - from, to.forecasts + from, to.zeros + from,
                           to.ones + from);

@@ -221,8 +221,7 @@ class Field {
         }
         bool pass_top() {
             const Top& top = field->top_;
-            top.down(key,
-                     [&](std::size_t number, bool upper) { pass(upper, top.halves[number]); });
+            top.down(key, [&](std::size_t number, bool upper) { pass(upper, top.halves[number]); });
             at = top.cells[top.cell(key)];
             above = false;
             return true;

@@ -257,7 +257,7 @@ class Mix final : public Hint {
     std::vector<double> start, weights;
     double rounds = 0.0, lag = 0.0;
     std::vector<double> now;  // what the members say
-    Forecast at;  // what say or recall left for absorb
+    Forecast at;              // what say or recall left for absorb
 };
 
 }  // namespace truecast::hints

@@ -44,6 +44,31 @@ CALLS: dict[str, Call] = {
 }
 
 
+MEASURES: tuple[Call, ...] = (
+    tc.Tally.from_predictions,
+    tc.brier_score,
+    tc.log_loss,
+    tc.binned_calibration_error,
+    tc.calibration_error_by_value,
+    tc.averaged_two_bin_error,
+    tc.u_calibration_error,
+    tc.calibration_decision_loss,
+    tc.integrated_calibration_index,
+    tc.laplace_calibration_error,
+    tc.calibration_error_quantile,
+    tc.observed_expected_ratio,
+    tc.arc_energy,
+    tc.smooth_calibration_error,
+    tc.reliability_bins,
+    tc.reliability_curve,
+    tc.smooth_calibration_witness,
+    tc.calibration_in_the_large,
+    tc.calibration_slope,
+    tc.smooth_ece,
+    tc.lower_calibration_distance,
+)
+
+
 def rounds(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     p = rng.random(n)
@@ -70,6 +95,17 @@ def shown(taken: float) -> str:
     return f"{taken / 1e-6:.3g} µs"
 
 
+def every_measure(n: int) -> None:
+    print(f"\n## Every measure of {n} rounds, to both arrays checked and nothing else\n")
+    print("| measure | time | ratio |\n|---|---|---|")
+    y, p = rounds(n, 0)
+    nothing = least(_check.predictions, y, p)
+    for call in MEASURES:
+        taken = least(call, y, p)
+        name = call.__qualname__
+        print(f"| `{name}` | {shown(taken)} | **{taken / nothing:.1f}** |", flush=True)
+
+
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("--quick", action="store_true", help="up to 100,000 rounds")
@@ -86,6 +122,7 @@ def main() -> None:
             cells.append(low if low == high else f"{low} to {high}")
         title = name if name in LIMITS else f"`{name}`"
         print(f"| {title} | " + " | ".join(cells) + " |", flush=True)
+    every_measure(100)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
     python benchmarks/classes_recalibrate.py --streams --cost  # a round, in rounds of two classes
     python benchmarks/classes_recalibrate.py --streams --games # moves and spill of the guard
     python benchmarks/classes_recalibrate.py --streams --drift # what its parts do under drift
+    python benchmarks/classes_recalibrate.py --streams --orders # short streams in many orders
 
 Every method forecasts a round before it learns its outcome. Ours learns after each; the others are
 fitted anew on all rounds so far whenever these have grown by a tenth, from the fiftieth on. Scores
@@ -33,7 +34,7 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_digits, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
@@ -75,10 +76,10 @@ def made(kind: str, classes: int, rounds: int, seed: int) -> Stream:
     return normalised(truth**power * np.exp(shift)), y, truth
 
 
-def held_out(load: Callable[..., Any], model: Any) -> Stream:
+def held_out(load: Callable[..., Any], model: Any, seed: int = 0) -> Stream:
     """Scores of rows that the model had not seen, in random order."""
     X, y = load(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(y))
+    order = np.random.default_rng(seed).permutation(len(y))
     scores = cross_val_predict(model, X[order], y[order], cv=5, method="predict_proba")
     return normalised(scores), y[order], None
 
@@ -109,6 +110,16 @@ STREAMS: dict[str, Callable[[], Stream]] = {
     "wine-bayes": lambda: held_out(load_wine, GaussianNB()),
     "wine-forest": lambda: held_out(load_wine, RandomForestClassifier(random_state=0)),
     "flights": flights,
+}
+
+
+SHORT: dict[str, Callable[[int], Stream]] = {
+    "wine-bayes": lambda seed: held_out(load_wine, GaussianNB(), seed),
+    "wine-forest": lambda seed: held_out(load_wine, RandomForestClassifier(random_state=0), seed),
+    "iris-bayes": lambda seed: held_out(load_iris, GaussianNB(), seed),
+    "iris-forest": lambda seed: held_out(load_iris, RandomForestClassifier(random_state=0), seed),
+    "right-3": lambda seed: made("right", 3, 250, 100 + seed),
+    "squared-3": lambda seed: made("squared", 3, 250, 100 + seed),
 }
 
 
@@ -268,6 +279,23 @@ def compare(name: str) -> None:
     print(f"\nBrier score over the best of these: **{100 * over:+.2f} %**")
 
 
+def orders(count: int = 12) -> None:
+    """Short streams in many random orders: mean Brier scores, and the best peer of that mean."""
+    print(f"\n## Short streams, {count} orders each\n")
+    print("| stream | Brier | best peer | its Brier | over it |\n|---|---|---|---|---|")
+    for name, make in SHORT.items():
+        streams = [make(seed)[:2] for seed in range(count)]
+
+        def mean(method: Callable[[Array, Array], Array]) -> float:
+            return float(np.mean([tc.brier_score(y, method(x, y)) for x, y in streams]))  # noqa: B023
+
+        ours = mean(lambda x, y: tc.Recalibrator(classes=x.shape[1]).forecast_many(x, y))
+        peers = {peer: mean(method) for peer, method in PEERS.items()}
+        best = min(peers, key=lambda peer: peers[peer])
+        over = 100 * (ours / peers[best] - 1)
+        print(f"| {name} | {ours:.5f} | {best} | {peers[best]:.5f} | {over:+.2f} % |", flush=True)
+
+
 def drift() -> None:
     """What hints, nudge and guard do to five classes that drift, beside what chance does."""
     scores, y, truth = STREAMS["drift-5"]()
@@ -338,12 +366,15 @@ def main() -> None:
     parser.add_argument("--cost", action="store_true")
     parser.add_argument("--games", action="store_true")
     parser.add_argument("--drift", action="store_true")
+    parser.add_argument("--orders", action="store_true")
     options = parser.parse_args()
     header("Recalibration of several classes", "classes_recalibrate.py", "scikit-learn")
     warnings.filterwarnings("ignore")  # of fits that have not converged
     everything = len(options.streams) == len(STREAMS)
     for name in options.streams:
         compare(name)
+    if options.orders or everything:
+        orders()
     if options.drift or everything:
         drift()
     if options.cost or everything:

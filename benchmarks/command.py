@@ -1,4 +1,4 @@
-"""What the command costs, beside its limits: help, measuring, recalibrating, the report.
+"""What the command costs, beside its limits: starting, measuring, recalibrating, the report.
 
     python benchmarks/pages.py command  # into the docs; six minutes, 2 GB of disk
     python benchmarks/command.py  # to look at
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -81,13 +82,34 @@ def made(folder: Path, name: str, rows: int, decimals: int | None) -> pl.DataFra
     return frame
 
 
-def help_text() -> None:
-    print("\n## Help\n")
-    bare = seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True), 20)
-    taken = min(command("--help")[0] for _ in range(20))
-    print("| | ms | times bare Python |\n|---|---|---|")
-    for name, value in (("bare Python", bare), ("`truecast --help`", taken)):
-        print(f"| {name} | {1e3 * value:.0f} | {value / bare:.1f} |", flush=True)
+STARTS = {
+    "bare Python": ["-c", "pass"],
+    "`import click`": ["-c", "import click"],
+    "`truecast --help`": ["-m", "truecast", "--help"],
+    "`import numpy`": ["-c", "import numpy"],
+    "`import truecast`": ["-c", "import truecast"],
+    "`from truecast import Recalibrator, measure`": [
+        "-c",
+        "from truecast import Recalibrator, measure",
+    ],
+}
+
+
+def starting() -> None:
+    """Take turns, so that all have the same machine."""
+    print("\n## Starting\n")
+    print("The least of 20 runs each, in turn. *Over NumPy*: without the start of bare Python.\n")
+    taken = {name: [] for name in STARTS}
+    for _ in range(20):
+        for name, words in STARTS.items():
+            run = partial(subprocess.run, [sys.executable, *words], stdout=-3, env=COMPILED)
+            taken[name].append(seconds(partial(run, check=True), 1))
+    least_of = {name: min(runs) for name, runs in taken.items()}
+    bare, numpy = least_of["bare Python"], least_of["`import numpy`"]
+    print("| | ms | times bare Python | over NumPy |\n|---|---|---|---|")
+    for name, value in least_of.items():
+        over = (value - bare) / (numpy - bare)
+        print(f"| {name} | {1e3 * value:.0f} | {value / bare:.1f} | {over:.2f} |", flush=True)
 
 
 def measure(folder: Path, rows: int) -> None:
@@ -147,21 +169,24 @@ def recalibrate(folder: Path, rows: int, *names: str) -> None:
 
 def report(folder: Path, rows: int) -> None:
     print(f"\n## Report: {rows:,} rows of CSV\n")
-    made(folder, "page.csv", rows, None)
     page = folder / "page.html"
-    print("| | s | KB |\n|---|---|---|")
-    for name, words in (("", []), (" --by place", ["--by", "place"])):
-        taken, _ = least("report", str(folder / "page.csv"), "-o", str(page), *words)
-        print(
-            f"| `truecast report{name}` | {taken:.2f} | {page.stat().st_size / 1000:.0f} |",
-            flush=True,
-        )
+    print("| | distinct scores | s | KB | MB at most |\n|---|---|---|---|---|")
+    for decimals, distinct in ((3, "1,001"), (None, "all")):
+        made(folder, "page.csv", rows, decimals)
+        for name, words in (("", []), (" --by place", ["--by", "place"])):
+            taken, most = least("report", str(folder / "page.csv"), "-o", str(page), *words)
+            size = page.stat().st_size / 1000
+            print(
+                f"| `truecast report{name}` | {distinct} | {taken:.2f} | {size:.0f} "
+                f"| {most:,.0f} |",
+                flush=True,
+            )
 
 
 def main() -> None:
     header("Benchmarks: the command", "command.py", "polars", "click", "numpy")
     parts: list[Callable[[Path], None]] = [
-        lambda folder: help_text(),
+        lambda folder: starting(),
         lambda folder: measure(folder, 10 * MILLION),
         lambda folder: recalibrate(folder, 10 * MILLION, ""),
         lambda folder: recalibrate(folder, 3 * MILLION, *OPTIONS),

@@ -370,7 +370,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.markdown:
         header("Benchmarks: hard cases", "hard_cases.py", "numpy", "scikit-learn")
-        print("\n" + "\n".join(__doc__.splitlines()[-3:]))
+        print("\n" + __doc__.rpartition("\n\n")[2].rstrip())
     for name in given.cases:
         print(f"\n## {name}\n\n{inspect.getdoc(CASES[name])}\n")
         for number, cells in enumerate(CASES[name](given.seeds)):

@@ -18,6 +18,8 @@ from hypothesis import HealthCheck, settings
 # No test asserts a time: machines are shared.
 settings.register_profile("truecast", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("truecast")
+# scripts/test --fast draws fewer examples where a test does not say how many; the full run all.
+settings.register_profile("fast", parent=settings.get_profile("truecast"), max_examples=30)
 
 # A shell starts what runs in the background with Ctrl-C ignored, and children inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

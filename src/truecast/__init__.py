@@ -8,11 +8,11 @@ __version__ = "0.2.0"
 # A name is looked for in this order, and rooms before its own are imported: the usual ones first.
 _ROOMS = (
     "errors",
-    "certificate",
     "tally",
-    "class_tally",
     "measures",
     "recalibrate",
+    "certificate",
+    "class_tally",
     "forecasters",
     "monitor",
     "distance",
@@ -54,7 +54,7 @@ else:  # to a type checker, a module with a __getattr__ has every name there is
     def __getattr__(name: str) -> object:
         """Import what is asked for when it is first asked for: `truecast --help` needs no numpy."""
         from importlib import import_module
-        from importlib.util import find_spec
+        from importlib.machinery import PathFinder
 
         if name in (*_ROOMS, *_APART):
             return import_module(f"truecast.{name}")
@@ -62,7 +62,8 @@ else:  # to a type checker, a module with a __getattr__ has every name there is
         if name == "__all__":
             return sorted([*_APART, *(public for room in rooms for public in room.__all__)])
         # `from truecast import state` asks here first: a module must not bring all rooms with it
-        if not name.startswith("_") and find_spec(f"truecast.{name}") is None:
+        path = globals()["__path__"]
+        if not name.startswith("_") and not PathFinder.find_spec(f"truecast.{name}", path):
             for room in rooms:
                 if name in room.__all__:
                     value = globals()[name] = getattr(room, name)

@@ -30,6 +30,7 @@ MOMENTS = tuple(
 MOST_GROUPS = 100  # of one round
 FEWEST_RESAMPLES = 20  # for an interval or a verdict
 MOST_ROUNDS = 2**53  # so that every count is exact as a double too
+_INT, _FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 _USUAL = frozenset(map(np.dtype, ("?", "u1", "i8", "f8")))  # those that need no conversion
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 WEIGHTS = 1e-100, 1e100  # so that products of weights are neither infinite nor 0
@@ -37,6 +38,8 @@ WEIGHTS = 1e-100, 1e100  # so that products of weights are neither infinite nor 
 
 def whole_number(name: str, value: object, *, least: int, most: int) -> int:
     """Return `value` as an int between `least` and `most`."""
+    if type(value) is int and least <= value <= most:
+        return value  # the common case, at once
     rule = f"must be a whole number from {least} to {most}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
         raise InputError(name, rule, value)
@@ -455,13 +458,16 @@ def predictions(y_true: Any, y_prob: Any) -> tuple[NDArray[Any], NDArray[np.floa
     Their values are checked by the kernel that reads them first; if it finds a round that is not
     valid, `refuse_predictions` says which.
     """
-    _refuse_misaligned("y_prob", y_prob, "y_true", y_true)
+    if type(y_prob) is not np.ndarray:
+        _refuse_misaligned("y_prob", y_prob, "y_true", y_true)
     if getattr(y_prob, "ndim", 1) > 1:  # said first, because outcomes may be labels then
         _column("y_prob", y_prob, _PROBABILITY)
     y = _column("y_true", y_true, _OUTCOME)
     p = _column("y_prob", y_prob, _PROBABILITY)
     if len(y) != len(p):
         raise InputError("y_prob", f"must have an entry for each of the {len(y)} outcomes", p.shape)
+    if p.dtype is _FLOAT and (y.dtype is _INT or y.dtype is _FLOAT):
+        return y, p  # the common case, at once
     # before rounding hides it
     if max(y.itemsize, p.itemsize) > 8 and any(map(np.any, _invalid(y, p))):
         refuse_predictions(y, p)
@@ -516,6 +522,8 @@ def counts(name: str, values: Any, size: int) -> NDArray[Any]:
         bad = ~((array >= low) & (array <= high)) & (array != 0)
     else:
         rule = f"must be from 0 to {MOST_ROUNDS}"
+        if not len(array) or (array.min() >= 0 and array.max() <= MOST_ROUNDS):
+            return array.astype(np.int64, copy=False)
         bad = (array < 0) | (array > MOST_ROUNDS)
     if bad.any():
         _refuse_first(name, rule, array, bad)
@@ -560,6 +568,8 @@ def option(name: str, value: Any, options: Sequence[float]) -> float:
 
 def between(name: str, value: object, low: float, high: float) -> float:
     """Return `value` as a float strictly between `low` and `high`."""
+    if type(value) is float and low < value < high:
+        return value  # the common case, at once
     rule = f"must be a number above {low:g}" + (
         f" and below {high:g}" if high < np.inf else ", finite"
     )

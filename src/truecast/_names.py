@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from unicodedata import combining, east_asian_width
 
 __all__ = [
     "aligned",
@@ -50,6 +48,8 @@ def cut_in_the_middle(name: str, fits: Callable[[str], bool]) -> str:
     """
     if fits(name) or len(name) <= _LEAST:
         return name
+    from bisect import bisect_left
+
     losses = range(1, len(name) - _LEAST)
     return _without(
         name, 1 + bisect_left(losses, True, key=lambda lost: fits(_without(name, lost)))
@@ -125,4 +125,6 @@ def terminal_width(text: str) -> int:
     """Return how many columns of a terminal a text takes."""
     if text.isascii():
         return len(text)
+    from unicodedata import combining, east_asian_width
+
     return sum(0 if combining(sign) else 1 + (east_asian_width(sign) in "WF") for sign in text)

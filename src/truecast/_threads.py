@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -21,7 +21,7 @@ _QUOTA = "/sys/fs/cgroup/cpu.max"  # of a container on Linux: "200000 100000" is
 
 _MOST_AHEAD = 4  # threads that make the next items, for the memory's sake
 
-_here = threading.local()  # `alone` in a thread that must not start others
+_alone = ContextVar("alone", default=False)  # in a thread that must not start others
 
 First = TypeVar("First")
 Second = TypeVar("Second")
@@ -34,7 +34,7 @@ def threads() -> int:
     container; no more than the environment variable TRUECAST_THREADS says. Work that is done
     aside gets no more than its own.
     """
-    if getattr(_here, "alone", False):
+    if _alone.get():
         return 1
     most = min(_processors(), _quota())
     limit = os.environ.get("TRUECAST_THREADS")
@@ -164,7 +164,7 @@ class Aside:
 
 
 def _be_alone() -> None:
-    _here.alone = True
+    _alone.set(True)
 
 
 def _some(items: Iterator[First]) -> list[First]:

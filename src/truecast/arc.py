@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 from truecast import _core
-from truecast.tally import Tally, shares
+from truecast.tally import FewRounds, Tally, shares
 
 __all__ = ["LOWER_DISTANCE", "SMOOTH_ERROR", "ArcEnergy", "energy_of", "root_of"]
 
@@ -53,7 +53,7 @@ class ArcEnergy:
     smooth_error: float
 
 
-def _unit(tally: Tally) -> float:
+def _unit(tally: Tally | FewRounds) -> float:
     """Return a power of 2 to divide weights by, if their squares could overflow or vanish."""
     if not tally.weighted or 1e-100 <= tally.total <= 1e100:
         return 1.0
@@ -65,16 +65,15 @@ def root_of(energy: float, gross: float) -> float:
     return math.sqrt(max(energy, 0.0) + _RELATIVE * gross) * _UP
 
 
-def energy_of(tally: Tally, *, total: bool = True) -> ArcEnergy:
+def energy_of(tally: Tally | FewRounds, *, total: bool = True) -> ArcEnergy:
     """Return the energy of these rounds, in total or, if there are any, a round.
 
     O(n): a tally is sorted.
     """
     unit = _unit(tally)
-    zeros, ones = (
-        (tally.zeros, tally.ones) if unit == 1 else (tally.zeros / unit, tally.ones / unit)
-    )
-    energy, gross, expected = _core.arc_energy(tally.p, zeros, ones, shares(len(tally.p)) > 1)
+    first, *counts = tally._columns
+    columns = tally._columns if unit == 1 else (first, *(count / unit for count in counts))
+    energy, gross, expected = _core.arc_energy(*columns, shares(len(first)) > 1)
     root = root_of(energy, gross) * unit
     energy = max(energy, 0.0) * unit * unit
     hidden = _ABSOLUTE * tally.total

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
@@ -227,6 +225,8 @@ class ClassTally:
 
     def to_json(self) -> str:
         """Return the tally as versioned JSON."""
+        import base64
+
         table = self.confusion.astype(self.confusion.dtype.newbyteorder("<"))
         content = {
             "classes": [tally.to_json() for tally in self.classes],
@@ -239,6 +239,8 @@ class ClassTally:
     @classmethod
     def from_json(cls, text: str) -> ClassTally:
         """Return the tally that `to_json` saved."""
+        import base64
+
         config, content = state.from_json(text, "ClassTally")
         try:
             if not isinstance(content, dict):
@@ -251,7 +253,7 @@ class ClassTally:
                 map(Tally.from_json, content["tops"]),
                 table.reshape(len(labels), -1),
             )
-        except (KeyError, TypeError, ValueError, binascii.Error) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise StateError(f"this is not a saved tally of classes: {error}") from error
 
 

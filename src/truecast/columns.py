@@ -9,8 +9,6 @@ little.
 
 from __future__ import annotations
 
-import base64
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,6 +27,9 @@ _ENTRIES = {"lengths", "table", "digits"}
 
 def packed(columns: Mapping[str, NDArray[Any]], kinds: Mapping[str, str]) -> dict[str, Any]:
     """Return columns of these kinds, such as "<i8", as plain data."""
+    import base64
+    import zlib
+
     table, digits = [], []
     for name, kind in kinds.items():
         planes = _planes(columns[name], kind)
@@ -47,6 +48,8 @@ def unpacked(what: str, saved: object, kinds: Mapping[str, str], most: int) -> C
 
     Raises StateError otherwise; `what` they are is for its message.
     """
+    import zlib
+
     if not isinstance(saved, dict) or set(saved) != _ENTRIES:
         raise StateError(
             f"the saved {what} must have exactly the entries {', '.join(sorted(_ENTRIES))}"
@@ -105,6 +108,8 @@ def _column(data: bytes, kind: str, count: int) -> NDArray[Any]:
 
 
 def _decoded(what: str, text: object) -> bytes:
+    import base64
+
     if not isinstance(text, str):
         raise StateError(f"the saved table of {what} must be a str")
     try:

@@ -10,8 +10,7 @@ Points and biases are integers over one denominator, so that no number of rounds
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,9 @@ from numpy.typing import NDArray
 from truecast import _core
 from truecast.errors import StateError
 from truecast.state import Entry, require_ranges, typed
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 __all__ = ["CELL_RULES", "CellRule", "Ladder"]
 
@@ -65,6 +67,8 @@ class Ladder(_core.Ladder):
     @property
     def deviation(self) -> Fraction:
         """D: the sum of the distances between each forecast and its credited point."""
+        from fractions import Fraction
+
         return Fraction(self._deviation, 2 * self.denominator)
 
     @property
@@ -104,6 +108,8 @@ class Ladder(_core.Ladder):
 def fractions(sums: tuple[int, int, int, int], denominator: int) -> tuple[Fraction, Fraction]:
     """Return A and B of the integers that the core gives for them."""
     bias, pooled, rest, count = sums
+    from fractions import Fraction
+
     return Fraction(bias, denominator), Fraction(pooled * count + rest, count * denominator)
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _core
-from truecast.arc import LOWER_DISTANCE, SMOOTH_ERROR, root_of
-from truecast.certificate import ArcCertificate
 from truecast.columns import Columns, packed, unpacked
 from truecast.errors import StateError
-from truecast.splitting import splitting_gap
 from truecast.state import Entry, kinds_of, require_entries
+
+if TYPE_CHECKING:
+    from truecast.certificate import ArcCertificate
 
 __all__ = [
     "AIM",
@@ -49,6 +49,10 @@ def certify(parts: tuple[Any, ...]) -> ArcCertificate:
 
     docs/adaptive.md, theorems 7 to 9.
     """
+    from truecast.arc import LOWER_DISTANCE, SMOOTH_ERROR, root_of
+    from truecast.certificate import ArcCertificate
+    from truecast.splitting import splitting_gap
+
     rounds, late, lost, squared_error, energy, gross, hidden, unknown, allowed = parts
     beyond = (hidden * 2.0**-40 + unknown * 2.0**-32 + rounds * _RESIDUAL) * _UP
     root, most = root_of(energy, gross), root_of(max(allowed, energy), gross)
@@ -76,6 +80,9 @@ def promised(rounds: int, budget: float) -> float:
 
     docs/adaptive.md, theorem 10.
     """
+    from truecast.arc import LOWER_DISTANCE
+    from truecast.splitting import splitting_gap
+
     if rounds > _MOST_CLAIMED:
         return float(rounds)
     prices = rounds + min(0.00054 * rounds, 150.0)

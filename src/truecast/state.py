@@ -16,11 +16,9 @@ letter.
 
 from __future__ import annotations
 
-import json
-import zlib
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from truecast.errors import InputError, StateError, VersionError
 
@@ -52,6 +50,8 @@ def to_json(
     kind: str, config: dict[str, Any], state: dict[str, Any], run: dict[str, Any] | None = None
 ) -> str:
     """Return what `from_json` reads."""
+    import json
+
     saved = {"format": _FORMAT, "version": VERSION, "kind": kind, "config": config, "state": state}
     if run is not None:
         saved["run"] = run
@@ -60,6 +60,8 @@ def to_json(
 
 def from_json(text: str, *kinds: str, oldest: int = 1) -> tuple[dict[str, Any], object]:
     """Return the configuration and state in `text`, if one of `kinds` saved it since `oldest`."""
+    import json
+
     try:
         saved = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
@@ -103,6 +105,8 @@ def reason(error: StateError) -> str:
 
 def to_bytes(text: str) -> bytes:
     """Return the compact form of what `to_json` gave."""
+    import zlib
+
     if len(text) > _LONGEST:
         raise StateError(
             f"a saved forecaster in compact form has at most {_LONGEST} letters: save it as JSON"
@@ -121,6 +125,8 @@ def _most_letters(packed: bytes) -> int:
 
 def _loosely_packed(letters: bytes) -> bytes:
     """Compress by the letters' frequencies alone: a letter takes a bit, so 8 times at most."""
+    import zlib
+
     packer = zlib.compressobj(9, strategy=zlib.Z_HUFFMAN_ONLY)
     return packer.compress(letters) + packer.flush()
 
@@ -137,6 +143,8 @@ def from_bytes(data: bytes) -> str:
 
 
 def _unpacked(packed: bytes) -> str:
+    import zlib
+
     reader, most = zlib.decompressobj(), _most_letters(packed)
     try:
         letters = reader.decompress(packed, most + 1)
@@ -168,6 +176,9 @@ def _check_version(version: object) -> None:
 
 
 def _crc32(saved: dict[str, Any]) -> int:
+    import json
+    import zlib
+
     return zlib.crc32(json.dumps(saved, sort_keys=True, separators=(",", ":")).encode())
 
 
@@ -243,12 +254,14 @@ class Saveable:
     #: the oldest version of the format that it reads
     _oldest = 1
     #: other classes whose states it loads, since it builds them
-    _builds: tuple[str, ...] = ()
+    _builds: ClassVar[tuple[str, ...]] = ()
+    #: the attributes that keep its keyword arguments, each named after its argument
+    _options: ClassVar[tuple[str, ...]] = ()
 
     @property
-    @abstractmethod
     def config(self) -> dict[str, Any]:
         """The keyword arguments that rebuild this."""
+        return {name.removeprefix("_"): getattr(self, name) for name in self._options}
 
     @abstractmethod
     def state(self) -> dict[str, Any]:

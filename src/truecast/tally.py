@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
@@ -20,6 +18,8 @@ __all__ = ["RunningTally", "Tally"]
 _FEW_ROUNDS = 1 << 10  # below this, a table of forecasts costs more than sorting
 _SHARE = 1 << 15  # rounds for which a thread is worth starting
 _STRETCH = 1 << 15  # entries of columns
+
+_set = object.__setattr__  # for a tally, which does not let others
 
 
 class Tally:
@@ -96,11 +96,11 @@ class Tally:
             raise InputError(
                 "the number of rounds", f"must be at most {_check.MOST_ROUNDS} in total", total
             )
-        for column in (p, zeros, ones):
+        for name, column in (("p", p), ("zeros", zeros), ("ones", ones)):
             column.setflags(write=False)
-        content = {"p": p, "zeros": zeros, "ones": ones, "total": total, "weighted": weighted}
-        for name, value in content.items():
-            object.__setattr__(self, name, value)
+            _set(self, name, column)
+        _set(self, "total", total)
+        _set(self, "weighted", weighted)
 
     @classmethod
     def _of(
@@ -141,9 +141,12 @@ class Tally:
         """
         y, p = _check.predictions(y_true, y_prob)
         if sample_weight is not None:
-            return cls._of(
-                *_weighted(y, p, _check.sample_weight(sample_weight, y_true, y_prob, len(y)))
-            )
+            weights = _check.sample_weight(sample_weight, y_true, y_prob, len(y))
+            return cls._of(*_weighted(y, p, weights), rounds=_sum_of_whole(weights))
+        return cls._of_checked(y, p)
+
+    @classmethod
+    def _of_checked(cls, y: NDArray[Any], p: NDArray[np.float64]) -> Tally:
         return cls._of(*_counted(y, p), rounds=len(y))
 
     def update(self, y_true: Any, y_prob: Any, *, sample_weight: Any = None) -> Tally:
@@ -214,6 +217,11 @@ class Tally:
         return Tally, (self.p, self.zeros, self.ones)
 
     @property
+    def _columns(self) -> tuple[NDArray[Any], ...]:
+        """What kernels take."""
+        return self.p, self.zeros, self.ones
+
+    @property
     def weights(self) -> NDArray[Any]:
         """How many rounds, or what weight, each forecast has."""
         both: NDArray[Any] = self.zeros + self.ones
@@ -264,6 +272,8 @@ class Tally:
 
     def to_json(self) -> str:
         """Return the tally as versioned JSON."""
+        import base64
+
         columns = {
             name: base64.b64encode(_little(getattr(self, name)).tobytes()).decode()
             for name in _COLUMNS
@@ -273,6 +283,8 @@ class Tally:
     @classmethod
     def from_json(cls, text: str) -> Tally:
         """Return the tally that `to_json` saved."""
+        import base64
+
         config, columns = state.from_json(text, "Tally")
         kinds = (
             {"p": "<f8", "zeros": "<f8", "ones": "<f8"}
@@ -292,7 +304,7 @@ class Tally:
                     for name, array in arrays.items()
                 }
             )
-        except (TypeError, ValueError, binascii.Error) as error:
+        except (TypeError, ValueError) as error:
             raise StateError(f"this is not a saved tally: {error}") from error
 
     def to_bytes(self) -> bytes:
@@ -374,6 +386,34 @@ def as_tally(y_true: Any, y_prob: Any = None, sample_weight: Any = None) -> Tall
     return tally
 
 
+class FewRounds:
+    """A few rounds as they came, for one measure: its kernel counts them on the way.
+
+    That gives what their tally gives, bit for bit, and costs less than to make one.
+    """
+
+    __slots__ = ("_columns", "total")
+
+    weighted = False
+
+    def __init__(self, y: NDArray[Any], p: NDArray[np.float64]) -> None:
+        self._columns = y, p
+        self.total = len(y)
+
+
+def tally_or_few(y_true: Any, y_prob: Any, sample_weight: Any) -> Tally | FewRounds:
+    """Return a measure's arguments as its kernel takes them: a tally, or a few checked rounds.
+
+    Either has at least one round.
+    """
+    if y_prob is None or sample_weight is not None or isinstance(y_true, Tally):
+        return as_tally(y_true, y_prob, sample_weight)
+    y, p = _check.predictions(y_true, y_prob)
+    if 0 < len(p) < _FEW_ROUNDS:
+        return FewRounds(y, p)
+    return as_tally(Tally._of_checked(y, p))
+
+
 def stretches(size: int) -> Iterator[slice]:
     """Yield slices of columns of that size, one after the other.
 
@@ -428,13 +468,15 @@ def _columns(
     """
     _shrunk(3 * distinct, (memory,))
     memory.setflags(write=False)
-    p, zeros, ones = memory.reshape(3, distinct)
-    return p, zeros.view(kind), ones.view(kind)
+    counts = memory[distinct:].view(kind)
+    return memory[:distinct], counts[:distinct], counts[distinct:]
 
 
 def _shrunk(size: int, columns: Sequence[NDArray[Any]]) -> None:
     """Keep the first entries, where they are; the memory of the others is given back."""
     for column in columns:
+        if column.size == size:
+            continue
         column.resize(size, refcheck=False)  # nothing else looks at these columns any more
 
 
@@ -447,13 +489,18 @@ def _weighted(
     distinct = _core.weigh_few(p, y, weights, *few)
     if distinct >= 0:
         order = np.argsort(few[0][:distinct])
-        found = few[0][order], few[1][order], few[2][order]
-    else:
-        memory = np.empty(3 * len(p))
-        distinct = _core.weigh_rounds(p, y, weights, shares(len(p)), memory)
-        if distinct < 0:
-            _check.refuse_predictions(y, p)
-        found = _columns(distinct, memory, kind)
-    if kind == np.int64 and (total := weights.sum(dtype=np.float64)) > _check.MOST_ROUNDS:
-        raise InputError("sample_weight", f"must sum to at most {_check.MOST_ROUNDS}", total)
-    return found
+        return few[0][order], few[1][order], few[2][order]
+    memory = np.empty(3 * len(p))
+    distinct = _core.weigh_rounds(p, y, weights, shares(len(p)), memory)
+    if distinct < 0:
+        _check.refuse_predictions(y, p)
+    return _columns(distinct, memory, kind)
+
+
+def _sum_of_whole(weights: NDArray[Any]) -> int | None:
+    """Return the sum of weights that are integers; of others, the tally's own sum is taken."""
+    if weights.dtype != np.int64:
+        return None
+    if (roughly := weights.sum(dtype=np.float64)) > _check.MOST_ROUNDS:
+        raise InputError("sample_weight", f"must sum to at most {_check.MOST_ROUNDS}", roughly)
+    return int(weights.sum())

@@ -50,7 +50,7 @@ def fill(client: tc.Client) -> None:
         client.outcome("right", answers[0].id, 1 - outcomes[0])
     client.create("games", classes=["home", "draw", "away"])
     rows = [[0.5, 0.25, 0.25]] * 60
-    games = client.forecasts("games", rows)
+    games = client.forecasts("games", rows, groups=["cup", "league"] * 30)
     came = [rng.choice(["home", "draw", "away"]) for _ in rows]
     client.outcomes("games", [game.id for game in games], came)
     client.create("young")
@@ -157,6 +157,9 @@ def test_classes_have_pictures_of_their_own(served: Served, look: Any) -> None:
     choice = page.locator("#class")
     choice.wait_for()
     assert set(choice.locator("option").all_inner_texts()) == {"home", "draw", "away"}
+    groups = page.locator("section", has_text="Groups that a forecast names").last
+    assert "There is no evidence by group with several classes" in groups.inner_text()
+    assert groups.locator("th").all_inner_texts()[:2] == ["group", "outcomes"]
     with served.client() as client:
         sides = {side["label"]: side for side in client.overview("games")["sides"]}
     for label, side in sides.items():

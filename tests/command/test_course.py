@@ -24,6 +24,7 @@ def rows(column: str, times: list[str]) -> str:
 DAYS = [str(np.datetime64("2031-02-03") + k // 5) for k in range(300)]
 
 
+@pytest.mark.alike("makes seven pages")
 @pytest.mark.parametrize(
     ("column", "times", "there"),
     [

@@ -49,6 +49,16 @@ def test_help_needs_neither_numpy_nor_an_engine() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
+def test_a_list_of_commands_imports_none_of_them() -> None:
+    code = (
+        "import sys\nfrom truecast.cli import main\n"
+        "main(['--help'], standalone_mode=False)\n"
+        "assert not [name for name in main.commands if f'truecast.cli.{name}' in sys.modules]\n"
+        "for name in main.commands: assert main.commands[name].name == name\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
 def test_python_m_truecast_is_the_command() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "truecast", "--version"], capture_output=True, text=True, check=True

@@ -302,6 +302,7 @@ def test_a_state_that_is_none_is_refused_and_stays(content: bytes) -> None:
     assert not Path("out.csv").exists()
 
 
+@pytest.mark.alike("runs the command 15 times")
 @pytest.mark.parametrize("ending", WRITE)
 @pytest.mark.parametrize("with_state", [False, True])
 def test_a_bad_row_leaves_everything_as_it_was(ending: str, with_state: bool) -> None:

@@ -66,6 +66,7 @@ def _in_small_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # --- a last line that is half written
 
 
+@pytest.mark.alike("runs the command 60 times")
 @pytest.mark.parametrize("packed", PACK)
 @pytest.mark.parametrize(
     ("ending", "before", "after"),
@@ -244,6 +245,7 @@ def pairs(options: list[str]) -> dict[str, str]:
     return dict(zip_longest(options[::2], options[1::2], fillvalue=""))
 
 
+@pytest.mark.alike("runs the command 28 times")
 @pytest.mark.parametrize("more", [0, 200])
 @pytest.mark.parametrize(
     ("options", "said"),
@@ -509,6 +511,7 @@ def test_times_must_be_times_of_one_kind(rows: list[str], message: str) -> None:
     assert (done.exit_code, message in done.stderr) == (2, True), done.stderr
 
 
+@pytest.mark.alike("runs the command 12 times")
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
 @pytest.mark.parametrize("state", [False, True])
 def test_what_is_sorted_is_what_a_sorted_file_gives(ending: str, state: bool) -> None:

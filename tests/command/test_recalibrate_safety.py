@@ -172,6 +172,7 @@ def test_other_columns_in_the_file_begin_anew_or_are_refused(
     assert (Path("out" + ending).read_bytes(), Path("s.json").read_bytes()) == before
 
 
+@pytest.mark.alike("runs the command on twelve changed outputs")
 @ENDINGS
 @pytest.mark.parametrize("how", ["gone", "other", "longer"])
 @pytest.mark.parametrize("rows", [1000, 3000])
@@ -571,6 +572,7 @@ def test_a_file_in_the_way_is_known_not_to_be_ours_in_every_format(name: str) ->
     assert Path(f"{name}.part").read_text() == '{"p": 0.5, "y": 1}\n'
 
 
+@pytest.mark.alike("kills eight runs")
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.jsonl", "out.csv.gz"])
 @pytest.mark.parametrize("options", [[], ["--state", "s.json"]])
 def test_what_a_killed_run_has_left_is_cleared_by_the_next(

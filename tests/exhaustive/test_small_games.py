@@ -120,6 +120,7 @@ def test_distance_is_concave_between_farey_fractions():
         assert mean <= calibration_distance(p, y)
 
 
+@pytest.mark.alike("solves eight games")
 @pytest.mark.parametrize("deterministic", [False, True])
 @pytest.mark.parametrize(
     ("rounds", "ends"), [(2, farey(2)), (2, farey(1)), (2, parts(4)), (3, farey(1))]

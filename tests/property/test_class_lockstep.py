@@ -158,7 +158,7 @@ class Members:
             class_hints.Matrix(classes, 1.0),
             class_hints.Matrix(classes, 0.998),
         ]
-        self.mixture = class_hints.Mixture(6)
+        self.mixture = class_hints.Mixture(matrices=2)
 
     def say(self, p: list[float]) -> list[float]:
         self.x = class_hints.features(p)

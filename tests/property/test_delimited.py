@@ -132,6 +132,7 @@ CONTENTS_IN_BYTES["byte order mark"] = b"a,p,y\n\xef\xbb\xbfq,0.5,1\n"
 CONTENTS_IN_BYTES["Latin-1"] = b"a,p,y\n" + b"x,0.25,1\n" * 20 + b"\xfc,0.5,0\n"
 
 
+@pytest.mark.alike("hypothesis for 18 layouts")
 @pytest.mark.parametrize("content", CONTENTS_IN_BYTES.values(), ids=CONTENTS_IN_BYTES)
 @pytest.mark.parametrize("percent", [False, True])
 def test_rounds_are_the_same_by_either_reader(

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truecast.measures import clinical, prices
+from truecast import _core
+from truecast.measures import prices
 from truecast.tally import Tally
 
 smooth_ece = import_module("truecast.measures.smooth_ece")  # by its name there is the function
@@ -43,12 +44,15 @@ def test_a_sum_of_the_least_numbers_is_exact(tiny: float) -> None:
     shares=st.lists(st.sampled_from([0.0, 1e-9, 0.1, 0.5, 0.7, 0.9, 1.0]), max_size=4),
 )
 def test_quantiles_of_equal_weights_are_those_of_any(values: list[float], shares: list[float]):
-    once = clinical._quantiles(np.array(values), np.ones(len(values), np.int64), shares)
-    weighted = clinical._quantiles(np.array(values), np.full(len(values), 2), shares)
+    p = np.arange(1, len(values) + 1) / (len(values) + 1)
+    ones = np.ones(len(values), np.int64)
+    rates = p + np.array(values)  # of blocks of one forecast each, that far from it
+    once = _core.curve_errors(p, 0 * ones, ones, p, rates, np.array(shares))[1:]
+    weighted = _core.curve_errors(p, ones, ones, p, rates, np.array(shares))[1:]
     assert once == weighted
+    far = np.abs(p - rates).tolist()
     assert once == [
-        next(e for e in sorted(values) if sum(v <= e for v in values) >= q * len(values))
-        for q in shares
+        next(e for e in sorted(far) if sum(v <= e for v in far) >= q * len(far)) for q in shares
     ]
 
 

@@ -479,6 +479,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(search._Bracket, "stop", stopping)
 
 
+@pytest.mark.alike("80 searches")
 @pytest.mark.parametrize("kind", ["spaced", "calibrated", "inverted", "coins"])
 @pytest.mark.parametrize("rounds", [2, 30, 700, 8_000])
 @pytest.mark.parametrize("limit", ["time", "memory", "interrupted", "rounds", "interrupted rounds"])

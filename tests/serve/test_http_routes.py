@@ -157,6 +157,7 @@ def test_pages_come_from_the_package_alone(http: httpx.Client) -> None:
         assert page.headers["content-type"] == "text/html; charset=utf-8"
         assert "http://" not in page.text.replace("http://www.w3.org", "")
         assert "https://" not in page.text
+        assert '<link rel="icon" href="/dashboard/icon.svg"' in page.text  # no /favicon.ico
     page = http.get("/docs")
     again = http.get("/docs", headers={"if-none-match": page.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")

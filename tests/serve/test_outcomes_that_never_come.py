@@ -1,6 +1,7 @@
 """Outcomes that never come: the verdict says what waits for them, and they are given up by age."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -37,6 +38,9 @@ def test_what_waits_for_an_outcome_is_not_called_too_few(url):
     assert waiting.reason.startswith("399 outcomes cannot speak yet")
     assert "give_up" in waiting.reason
     assert told.kind == "off"
+    assert re.fullmatch(
+        r"The answered forecasts are .* since (.* UTC|forecast \d+).*\.", told.reason
+    )
 
 
 @pytest.fixture

@@ -307,3 +307,41 @@ def test_wherever_the_journal_is_cut_the_rest_verifies(tmp_path):
 
     kept, unresolved = run(play())
     assert kept == unresolved > 0
+
+
+def _ids(service, *names):
+    store = service._writer.store
+    service._writer.shelf.recent.index(service.health.seq)
+    return sorted(name for _, name in store.lookup({1: names}))
+
+
+async def _give_up(service, how):
+    if how == "by id":
+        await service.give_up("s", ids=["x"])
+    elif how == "by age":
+        await asyncio.sleep(0.005)
+        await service.give_up("s", older_than=0)
+    else:
+        await service.forecasts("s", [ForecastRow(0.6, "b")])
+
+
+AFTER = {"by id": ["a", "c", "y"], "by age": ["c"], "too many": ["a", "b", "c"]}
+
+
+@pytest.mark.parametrize("how", AFTER)
+def test_an_id_that_is_given_up_after_its_entry_has_gone_goes_too(url, how):
+    async def play():
+        async with open_service(url) as service:
+            await service.create("s", StreamOptions(max_unresolved=3))
+            await service.forecasts("s", [ForecastRow(0.3, "x"), ForecastRow(0.4, "y")])
+            await service.forecasts("s", [ForecastRow(0.5, "a")])
+            await _keep(service, url, 1)
+            before = _ids(service, "x", "y")  # they are awaited, so they stay
+            await _give_up(service, how)
+            await service.forecasts("s", [ForecastRow(0.7, "c")])
+            await service.outcomes("s", [OutcomeRow("c", 1)])
+            await _keep(service, url, 1)
+            return before, _ids(service, "x", "y", "a", "b", "c")
+
+    assert run(play()) == (["x", "y"], AFTER[how])
+    assert not verified(url).problems

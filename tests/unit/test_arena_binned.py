@@ -103,6 +103,7 @@ class TestAll:
     def test_keeps_the_contract(self, make: Callable[..., Any]) -> None:
         testing.check_forecaster(lambda: make(horizon=1_000))
 
+    @pytest.mark.alike("the whole contract on eight grids")
     @pytest.mark.parametrize("make", [*RANDOM.values(), GuptaRamdas])
     @pytest.mark.parametrize("grid", [1, 2])
     def test_keeps_the_contract_on_small_grids(self, make: Callable[..., Any], grid: int) -> None:
@@ -246,6 +247,7 @@ class TestExpectation:
         f = Foster(grid=2)
         assert self.worst(f, f.state(), {}, 2) == f.a_priori(2) == 1.5
 
+    @pytest.mark.alike("45 means over many games")
     @BLIND
     @pytest.mark.parametrize("make", RANDOM.values(), ids=RANDOM)
     def test_means_of_games(self, make: Callable[..., Any], adversary: Adversary) -> None:
@@ -264,6 +266,7 @@ class TestExpectation:
 
 
 class TestFoster:
+    @pytest.mark.alike("plays 34 games in fractions")
     @EVERYONE
     @pytest.mark.parametrize("grid", [2, 7])
     def test_rule_and_potential_round_by_round(self, adversary: Adversary, grid: int) -> None:
@@ -397,6 +400,7 @@ class Regrets:
 
 
 class TestFosterVohra:
+    @pytest.mark.alike("plays 51 games in fractions")
     @EVERYONE
     @pytest.mark.parametrize(("grid", "decay"), [(1, 4), (6, 4), (7, 0)])
     def test_rule_and_potential_round_by_round(

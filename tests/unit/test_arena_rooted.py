@@ -297,3 +297,10 @@ def test_options(kind: Any) -> None:
             kind(**wrong)
     with pytest.raises(tc.StateError):
         f.load(kind(grid=5).state())
+
+
+def test_no_horizon_chooses_a_larger_grid_than_may_be_given() -> None:
+    largest = Defensive(horizon=1 << 47).grid
+    assert largest == 1 << 20
+    with pytest.raises(tc.InputError, match="grid"):
+        Defensive(grid=largest + 1)

@@ -1,8 +1,9 @@
-"""Saved forecasters of the arena: what is not one of theirs is refused, and nothing is changed."""
+"""Saved forecasters and hints: their config; what no forecaster of the arena saved is refused."""
 
 from __future__ import annotations
 
 import copy
+import inspect
 from typing import Any
 
 import pytest
@@ -40,6 +41,35 @@ def spoiled(state: dict[str, Any]) -> list[dict[str, Any]]:
                 for worse in (float("nan"), float("inf"), "1", None, [])
             ]
     return bad
+
+
+PLANNED = {"horizon": 50, "grid": 8}
+OPTIONS: dict[type[Any], dict[str, Any]] = {
+    tc.AlmostOneStepAhead: PLANNED | {"at": "middle", "cell": "lowest"},
+    tc.BentGrid: PLANNED | {"cell": "lowest"},
+    tc.HorizonFree: {"at": "middle", "split": 0.5},
+    tc.Arc: {},
+    tc.Guard: {"budget": 2.0, "nudge": True},
+    tc.hints.Identity: {},
+    tc.hints.Platt: {"memory": 9},
+    tc.hints.BinMeans: {"memory": 9, "prior": 3.0},
+    tc.hints.Isotonic: {"memory": 9, "prior": 3.0},
+    tc.arena.Climatology: {"rate": 0.25},
+    tc.arena.Defensive: PLANNED,
+    tc.arena.ExponentialAverage: {"horizon": 50},
+    tc.arena.Foster: PLANNED | {"seed": 7},
+    tc.arena.FosterVohra: PLANNED | {"decay": 3, "seed": 7},
+    tc.arena.GuptaRamdas: PLANNED,
+    tc.arena.KakadeFoster: PLANNED,
+    tc.arena.Minimax: {"horizon": 3, "seed": 7},
+    tc.arena.RunningMean: {},
+}
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_the_config_is_all_keyword_arguments_as_they_were_given(kind: type[Any]) -> None:
+    assert set(OPTIONS[kind]) == set(inspect.signature(kind).parameters)
+    assert kind(**OPTIONS[kind]).config == OPTIONS[kind]
 
 
 @pytest.mark.parametrize("name", LITERATURE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -224,6 +225,27 @@ def test_the_kernel_of_the_line_is_its_plain_twin(rows: list, a: float, b: float
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
     weighted = _core.logistic_sums(z, zeros.astype(float), ones.astype(float), a, b)
     assert weighted == found
+
+
+@pytest.mark.parametrize(
+    ("n", "seed"), [*product((10, 100), range(60)), (40_000, 0), (40_000, 1), (40_000, 2)]
+)
+def test_at_the_best_line_no_derivative_is_left(n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p = rng.random(n) ** (1 + seed % 8)
+    tally = tc.Tally.from_predictions(rng.random(n) < p**1.2, p)
+    z = np.log(tally.p) - np.log1p(-tally.p)
+    line = tc.calibration_slope(tally)
+    if not line.why:
+        a, b = line.intercept.estimate, line.slope.estimate
+        _, *slopes, aa, ab, bb = _core.logistic_sums(z, tally.zeros, tally.ones, a, b)
+        assert np.abs(slopes).max() < 1e-12 * n
+        variances = np.diagonal(np.linalg.inv([[aa, ab], [ab, bb]]))
+        wide = [one.upper - one.estimate for one in (line.intercept, line.slope)]
+        assert wide == pytest.approx(1.959964 * np.sqrt(variances), rel=1e-6)
+    shift = tc.calibration_in_the_large(tally).estimate
+    if math.isfinite(shift):
+        assert abs(_core.logistic_sums(z, tally.zeros, tally.ones, shift, 1.0)[1]) < 1e-12 * n
 
 
 @pytest.mark.parametrize("extreme", [1e-300, 5e-324, 1 - 2**-53])

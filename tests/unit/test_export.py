@@ -247,6 +247,11 @@ def test_json_is_plain_and_comes_back_as_it_was() -> None:
     assert repr(again).startswith(f"ScoreTable of {len(table):,} knots, within")
 
 
+@pytest.fixture(scope="module")
+def saved_table() -> dict[str, Any]:
+    return tc.Recalibrator().to_table(tolerance=0.01).to_dict()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -261,8 +266,10 @@ def test_json_is_plain_and_comes_back_as_it_was() -> None:
         ({"scores": [], "probabilities": []}, "at least two"),
     ],
 )
-def test_what_is_not_a_saved_table_is_refused(change: dict[str, Any], message: str) -> None:
-    saved = tc.Recalibrator().to_table(tolerance=0.01).to_dict() | change
+def test_what_is_not_a_saved_table_is_refused(
+    saved_table: dict[str, Any], change: dict[str, Any], message: str
+) -> None:
+    saved = saved_table | change
     text = json.dumps({name: value for name, value in saved.items() if value is not ...})
     with pytest.raises(tc.StateError, match=message):
         tc.ScoreTable.from_json(text)

@@ -3,6 +3,7 @@ sums say."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,12 @@ from truecast.reference.guard import END, EVERYONE, PARTS, UNIT, ArcGuard
 
 CORNERS = [0, 1, 2, 3, END - 2, END - 1, END, END // 2 - 1, END // 2, END // 2 + 1, END // 3]
 KEYS = st.sampled_from(CORNERS) | st.integers(0, END) | st.integers(0, 4095).map(lambda k: k << 28)
-KNOTS = st.dictionaries(KEYS, st.integers(-3 * UNIT, 3 * UNIT).filter(bool), max_size=60)
+RESIDUALS = st.integers(-3 * UNIT, 3 * UNIT).filter(bool)
+KNOTS = st.dictionaries(KEYS, RESIDUALS, max_size=60)
+MANY_KNOTS = st.dictionaries(KEYS, RESIDUALS, min_size=20, max_size=60)
 
 
-def guard_of(knots: dict[int, int], granted: int) -> tc.Guard:
+def guard_of(knots: dict[int, int], granted: int, *, nudge: bool = False) -> tc.Guard:
     """A guard that has just these residuals; it has had rounds enough for them."""
     rounds = 4 * len(knots) + 1
     energy = float(plain_of(knots, granted).fields[EVERYONE].counted)
@@ -32,7 +35,7 @@ def guard_of(knots: dict[int, int], granted: int) -> tc.Guard:
         "key": np.array(sorted(knots), np.int64),
         "residual": np.array([knots[key] for key in sorted(knots)], np.int64),
     }
-    guard = tc.Guard()
+    guard = tc.Guard(nudge=nudge)
     tables = {table: packed(numbers, ledger._KINDS[table]) for table in ("groups", "knots")}
     guard.load(guard.state() | tables | {"granted": granted})
     return guard
@@ -118,3 +121,74 @@ def test_a_field_as_deep_as_it_gets() -> None:
         assert key == placed.key
         assert worst / PARTS == pytest.approx(float(placed.w), rel=1e-9, abs=2 / PARTS)
     assert guard.knots == len(knots)
+
+
+def shape(key: int) -> tuple[float, float]:
+    """Rise and fall at a key, in floats."""
+
+    def of(q: float) -> float:
+        x = 1.0 - math.sqrt(q)
+        gap = 1.75 - x
+        return 121.0 / 123.0 * (4.0 + x * (6.0 + x * (45.0 * x - 30.0))) / (gap * gap)
+
+    s = math.sin(min(key, END - key) * (math.pi / (2.0 * END)))
+    p = s * s if 2 * key <= END else 1.0 - s * s
+    return of(1.0 - p), of(p)
+
+
+def added(knots: dict[int, int], bit: int) -> tuple[float, float]:
+    """Sums of residual * rise and residual * fall, digit by digit, rounded as in the tree."""
+    if len(knots) <= 1:
+        terms = [(r / UNIT * shape(key)[0], r / UNIT * shape(key)[1]) for key, r in knots.items()]
+        return terms[0] if terms else (0.0, 0.0)
+    low, high = (added(half, bit - 1) for half in halves(knots, bit))
+    return low[0] + high[0], low[1] + high[1]
+
+
+def halves(knots: dict[int, int], bit: int) -> list[dict[int, int]]:
+    return [{key: r for key, r in knots.items() if key >> bit & 1 == digit} for digit in (0, 1)]
+
+
+def field_at(knots: dict[int, int], key: int) -> float:
+    up_to = beyond = 0.0
+    cell = knots
+    for bit in range(40, -1, -1):
+        low, high = halves(cell, bit)
+        if key >> bit & 1:
+            up_to += added(low, bit - 1)[0]
+            cell = high
+        else:
+            beyond += added(high, bit - 1)[1]
+            cell = low
+    rise, fall = shape(key)
+    return fall * (up_to + added(cell, 0)[0]) + rise * beyond
+
+
+def nudged(knots: dict[int, int], hint: float, energy: float) -> float:
+    """A hint as the nudge of a guard with these residuals shifts it (`nudge.hpp`)."""
+    strength = 0.25 * max(0.0, min(energy / 1000.0, 2.0)) / math.sqrt(1000.0)
+
+    def field(p: float) -> float:
+        angle = 2.0 * math.atan2(math.sqrt(p), math.sqrt(1.0 - p))
+        step = END >> 12
+        return field_at(knots, math.floor(angle * (END / math.pi) / step + 0.5) * step)
+
+    def shifted(wanted: float) -> float:
+        odds = hint * math.exp(max(-2.0, min(wanted, 2.0)))
+        return odds / (1.0 - hint + odds)
+
+    here = field(hint)
+    first = shifted(strength * here)
+    if abs(strength * here) < 0.125:
+        return first
+    return shifted(strength * 0.5 * (here + field(first)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(knots=MANY_KNOTS, hint=st.floats(0.001, 0.999))
+def test_sums_are_rounded_as_those_of_a_tree_of_digits(knots: dict[int, int], hint: float) -> None:
+    """Bit for bit: the nudge shows every bit of the field where it is read."""
+    granted = 10**6 * PARTS
+    guard = guard_of(knots, granted, nudge=True)
+    energy = guard._saved()["groups"]["energy"][0] / PARTS
+    assert guard.predict(hint) == nudged(knots, hint, energy)

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import truecast as tc
 import truecast.files
 from truecast.errors import FileError
 from truecast.files import Names, guess, open_table, rounds
@@ -18,6 +19,7 @@ from truecast.files.delimited import Delimited
 from truecast.files.json_lines import JsonLines
 from truecast.files.quotes import Quotes
 from truecast.files.records import Records
+from truecast.files.tallies import GrowingTally
 
 
 def delimited(text: str) -> Delimited:
@@ -171,3 +173,41 @@ def test_a_name_of_before_still_works_and_warns(old: str, new: str) -> None:
         assert getattr(truecast.files, old) is getattr(truecast.files, new)
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
         truecast.files.Nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("distinct", [3, 40, 1_000, None])
+def test_a_tally_is_the_same_however_its_parts_were_counted(distinct: int | None) -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random(30_000)
+    p = p if distinct is None else np.floor(p * distinct) / distinct
+    y = (rng.random(len(p)) < p).astype(float)
+    for weight in (None, rng.integers(0, 3, len(p)), rng.random(len(p))):
+        whole = tc.Tally.from_predictions(y, p, sample_weight=weight)
+        with (
+            patch("truecast.files.tallies._ROWS", 4_000),
+            patch("truecast.files.tallies._LEAST_ROWS", 600),
+        ):
+            growing = GrowingTally()
+            for at in np.split(np.arange(len(p)), [700, 701, 5_000, 9_000, 9_500, 20_000]):
+                growing.add(y[at], p[at], None if weight is None else weight[at])
+        found = growing.compute()
+        assert found.p.tolist() == whole.p.tolist()
+        same = np.array_equal if not found.weighted else np.allclose
+        assert same(found.zeros, whole.zeros)
+        assert same(found.ones, whole.ones)
+
+
+def test_many_rounds_at_few_forecasts_are_not_copied() -> None:
+    rows = 1 << 17
+    growing = GrowingTally()
+    with patch("truecast.files.tallies._ROWS", rows):
+        growing.add(np.zeros(rows), np.full(rows, 0.5))
+    with patch("numpy.concatenate", side_effect=AssertionError("copied")):
+        growing.add(np.zeros(rows), np.full(rows, 0.25))
+        assert not growing._waiting
+        assert growing.compute().total == 2 * rows
+    weighted = GrowingTally()
+    with patch("truecast.files.tallies._ROWS", rows):
+        weighted.add(np.zeros(rows), np.full(rows, 0.5), np.full(rows, 0.1))
+    weighted.add(np.zeros(rows), np.full(rows, 0.25), np.full(rows, 0.1))
+    assert weighted._waiting  # its parts must not depend on the forecasts

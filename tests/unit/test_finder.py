@@ -16,7 +16,7 @@ import truecast as tc
 from rounds import columns, rounds
 from truecast.measures import finder
 from truecast.measures.finder import Stretch, Stretches, stretches, stretches_p_value
-from truecast.measures.pooling import cells_of, marks_of
+from truecast.measures.pooling import _starts, cells_of, marks_of
 from truecast.report import html_report
 from truecast.report.advice import advice
 from truecast.report.context import Context
@@ -328,3 +328,32 @@ def test_the_headline_has_both_sides_of_a_recalibration() -> None:
         "Before: not calibrated: forecasts are too extreme (overconfident). After: no "
         "evidence against calibration"
     )
+
+
+def plain_starts(p, cells):
+    """The first forecast of each cell, from the cell of every forecast."""
+
+    def cell(power):
+        return np.minimum((p * 2.0**power).astype(np.int64), (1 << power) - 1)
+
+    power = cells.bit_length() - 1
+    while power < 60 and np.count_nonzero(np.diff(cell(power + 1))) < cells:
+        power += 1
+    return np.flatnonzero(np.diff(cell(power), prepend=-1))
+
+
+@pytest.mark.parametrize("cells", [4, 16, 256])
+@pytest.mark.parametrize("kind", ["even", "rare", "sure", "clustered", "neighbours", "rounded"])
+def test_cells_are_those_that_every_forecast_falls_into(kind, cells):
+    for seed in range(10):
+        u = np.random.default_rng(seed).random(2000)
+        p = {
+            "even": u,
+            "rare": u**30,
+            "sure": np.append(1 - u**30, (0.0, 1.0)),
+            "clustered": 0.5 + u * 1e-13,
+            "neighbours": (0.25, 0.5, 1.0)[seed % 3] - np.arange(2000) * 2.0**-54,
+            "rounded": np.append(u.round(2), u.round(3)),
+        }[kind]
+        p = np.unique(p)
+        assert _starts(p, cells).tolist() == plain_starts(p, cells).tolist()

@@ -633,6 +633,7 @@ y"
 }
 
 
+@pytest.mark.alike("runs commands 42 times")
 @pytest.mark.parametrize("block", [1, 30, 1 << 22])
 @pytest.mark.parametrize("file", BAD_ROWS)
 def test_bad_rows_that_are_skipped_are_counted(

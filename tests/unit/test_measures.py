@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import truecast as tc
+from truecast.measures.figures import FIGURES, parts_besides
 
 Y, P = [0, 1, 1, 0, 1], [0.1, 0.4, 0.4, 0.9, 1.0]
 WEIGHTED = tc.Tally([0.25, 0.5], [0.5, 1], [0.5, 3])
@@ -191,6 +192,59 @@ def test_results_are_frozen() -> None:
     ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
+
+
+OF_TWO_OR_A_TALLY = [
+    tc.arc_energy,
+    tc.averaged_two_bin_error,
+    tc.binned_calibration_error,
+    tc.brier_score,
+    tc.calibration_decision_loss,
+    tc.calibration_error_by_value,
+    tc.calibration_error_quantile,
+    tc.calibration_in_the_large,
+    tc.calibration_slope,
+    tc.integrated_calibration_index,
+    tc.laplace_calibration_error,
+    tc.log_loss,
+    tc.observed_expected_ratio,
+    tc.reliability_bins,
+    tc.reliability_curve,
+    tc.smooth_calibration_error,
+    tc.u_calibration_error,
+]
+
+
+def figures(found: object) -> list[object]:
+    """All numbers of a result, in order, as text: bit for bit, and nan is nan."""
+    if isinstance(found, np.ndarray):
+        return [str(found.dtype), *map(repr, found.tolist())]
+    if hasattr(found, "__dataclass_fields__"):
+        return [x for name in found.__dataclass_fields__ for x in figures(getattr(found, name))]
+    return [repr(found)]
+
+
+@pytest.mark.parametrize("measure", OF_TWO_OR_A_TALLY)
+@pytest.mark.parametrize("kind", ["int64", "float64", "bool", "uint8"])
+def test_few_rounds_give_what_their_tally_gives(measure, kind: str) -> None:
+    rng = np.random.default_rng(5)
+    for n in (1, 9, 60, 1_023, 1_024):
+        for p in (rng.random(n), rng.integers(0, 9, n) / 8, rng.random(n) ** 9):
+            y = (rng.random(n) < p**1.2).astype(kind)
+            tally = tc.Tally.from_predictions(y, p)
+            assert figures(measure(y, p)) == figures(measure(tally))
+
+
+@pytest.mark.parametrize("measure", OF_TWO_OR_A_TALLY)
+@pytest.mark.parametrize(
+    ("y", "p"), [([0, 2], [0.5, 0.5]), ([0, 1], [0.5, 1.5]), ([0, 1], [0.5, np.nan])]
+)
+def test_bad_rounds_are_refused_as_by_the_tally(measure, y: list, p: list) -> None:
+    with pytest.raises(tc.InputError) as by_tally:
+        tc.Tally.from_predictions(y, p)
+    with pytest.raises(tc.InputError) as by_measure:
+        measure(np.array(y), np.array(p))
+    assert str(by_measure.value) == str(by_tally.value)
 
 
 def test_report_has_what_the_single_measures_give() -> None:
@@ -503,3 +557,19 @@ def test_resampling_costs_the_same_for_a_billion_rounds() -> None:
 @pytest.mark.parametrize("y", [0, 1])
 def test_smooth_ece_ends_where_its_bandwidth_is_tiny(p, y):
     assert tc.smooth_ece([y], [p]) == pytest.approx(abs(y - p), rel=0.05, abs=2e-5)
+
+
+def test_every_figure_is_in_one_part():
+    tally = tc.Tally.from_predictions([0, 1, 1, 0], [0.1, 0.2, 0.7, 0.9])
+    for known in ((), ("smooth_calibration_error",), ("brier", "total")):
+        found = [name for part in parts_besides(tally, *known) for name in part()]
+        assert sorted(found) == sorted({*FIGURES} - {*known})
+
+
+def test_parts_make_the_report_that_one_thread_makes(monkeypatch):
+    rng = np.random.default_rng(0)
+    p = rng.random(5_000)
+    tally = tc.Tally.from_predictions(rng.random(len(p)) < p, p)
+    shared = tc.measure(tally)
+    monkeypatch.setattr("truecast.measures.figures._TWO_THREADS", 1 << 30)
+    assert repr(tc.measure(tally)) == repr(shared)

@@ -276,6 +276,7 @@ ADVERSARIES = [
 ]
 
 
+@pytest.mark.alike("follows 28 games")
 @pytest.mark.parametrize("horizon", [2, 3, 4, 5])
 @pytest.mark.parametrize("adversary", ADVERSARIES)
 def test_what_is_to_be_expected_never_rises(horizon, adversary):

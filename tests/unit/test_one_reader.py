@@ -194,6 +194,7 @@ WEIGHTS: dict[str, tuple[list[float], tuple[str, str] | None]] = {
 }
 
 
+@pytest.mark.alike("reads 180 files")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
 @pytest.mark.parametrize("name", WEIGHTS)
@@ -509,6 +510,7 @@ def test_forecast_takes_words() -> None:
 BAD = "y,p\n1,0.5\n1,2\n0\n0,0.25\n1,x\n7,0.5\n1,3\n"
 
 
+@pytest.mark.alike("runs commands 16 times")
 @pytest.mark.parametrize(
     "words", [["measure"], ["distance"], ["report", "-o", "r.html"], ["recalibrate", "-o", "o.csv"]]
 )

@@ -39,6 +39,54 @@ def test_names_are_imported_when_asked_for() -> None:
         assert name not in after
 
 
+def test_a_first_script_imports_what_it_uses() -> None:
+    code = "import sys; from truecast import Recalibrator, measure; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = {name for name in done.stdout.split() if name.startswith("truecast.")}
+    for room in ("measures", "forecasters", "recalibrate"):
+        modules = {name for name in imported if name.startswith(f"truecast.{room}.")}
+        assert modules, room
+        assert not any(".class_" in name for name in modules)
+    assert not imported & {
+        "truecast.certificate",  # before there is a round
+        "truecast.measures.report",
+        "truecast.measures.finder",
+        "truecast.forecasters.streams",
+        "truecast.recalibrate.table",
+    }
+    standard = ("dataclasses", "decimal", "fractions", "json", "threading", "zlib")
+    assert not {*standard} & {*done.stdout.split()}
+
+
+@pytest.mark.parametrize(
+    "first", ["truecast.measures.uncertainty", "truecast.measures.finder", "truecast.measures"]
+)
+def test_a_function_comes_before_the_module_of_its_name(first: str) -> None:
+    code = f"""if True:
+        import {first}
+        from truecast.measures import smooth_ece, uncertainty
+        from truecast import measures
+        assert callable(uncertainty) and callable(smooth_ece) and callable(measures.uncertainty)
+        import truecast.measures.smooth_ece
+        assert callable(measures.smooth_ece) and measures.finder.stretches
+        """
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_room_lists_its_names_before_they_are_imported() -> None:
+    code = """if True:
+        from truecast import measures, report
+        assert {*measures.__all__} <= {*dir(measures)} and "Report" not in vars(measures)
+        assert report.RunningCourse.__name__ in dir(report)
+        for name in measures.__all__:
+            assert getattr(measures, name).__name__ == name
+        measures.nothing
+        """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    said = "AttributeError: module 'truecast.measures' has no attribute 'nothing'"
+    assert done.stderr.splitlines()[-1] == said
+
+
 def test_rooms_and_names_can_be_listed_and_nothing_else_is_there() -> None:
     code = (
         "import truecast; assert {*truecast.__all__} <= {*dir(truecast)}; "

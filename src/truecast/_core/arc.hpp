@@ -60,21 +60,28 @@ struct TallyResiduals {
     }
 };
 
-// Residuals as such, of which no more is known.
-struct PlainResiduals {
-    const double* r;
+inline Shape shape_of(double p) { return Shape(p); }
 
-    double residual(std::size_t i, double) const { return r[i]; }
-    double variance(std::size_t, double) const { return 0.0; }
+// A forecast whose shape is known, and its residual as such, of which no more is known.
+struct Shaped {
+    double rise, fall, residual;
+};
+
+inline Shape shape_of(const Shaped& point) { return {point.rise, point.fall}; }
+
+struct PlainResiduals {
+    double residual(std::size_t, const Shaped& point) const { return point.residual; }
+    double variance(std::size_t, const Shaped&) const { return 0.0; }
 };
 
 // Apart: what is independent, which a compiler can do for several forecasts at once, and the sums.
-template <typename Residuals>
-ArcEnergy arc_energy_of_few(const double* p, const Residuals& of, std::size_t from, std::size_t n) {
+template <typename Point, typename Residuals>
+ArcEnergy arc_energy_of_few(const Point* p, const Residuals& of, std::size_t from, std::size_t n) {
     double rise[arc_few], fall[arc_few], r[arc_few], price[arc_few];
     for (std::size_t i = 0; i < n; ++i) {
-        rise[i] = arc_shape(1.0 - p[from + i]);
-        fall[i] = arc_shape(p[from + i]);
+        const Shape shape = shape_of(p[from + i]);
+        rise[i] = shape.rise;
+        fall[i] = shape.fall;
     }
     for (std::size_t i = 0; i < n; ++i) {
         r[i] = of.residual(from + i, p[from + i]);
@@ -98,8 +105,8 @@ ArcEnergy arc_energy_of_few(const double* p, const Residuals& of, std::size_t fr
 // Of n forecasts from one on. By halves: a sum then passes few others, and its error is small
 // (docs/arc.md, section 6). They are the same halves whether a second thread takes one of them or
 // not.
-template <typename Residuals>
-ArcEnergy arc_energy(const double* p, const Residuals& of, std::size_t n, std::size_t from = 0,
+template <typename Point, typename Residuals>
+ArcEnergy arc_energy(const Point* p, const Residuals& of, std::size_t n, std::size_t from = 0,
                      bool threads = true) {
     if (n <= arc_few) return arc_energy_of_few(p, of, from, n);
     const std::size_t half = n / 2;

@@ -20,9 +20,9 @@ inline std::uint64_t fixed_point(double p) {
 }
 
 // Each round straight to its bin of equal width, with edges k / bins as doubles. `out` has a row
-// (zeros, ones, low word, high word) for each bin. False if some round is invalid.
+// (zeros, ones, low word, high word) for each bin, all 0. False if some round is invalid.
 template <typename Y>
-bool bin_rounds(const double* p, const Y* y, std::size_t n, const double* edges, std::size_t bins,
+bool sum_rounds(const double* p, const Y* y, std::size_t n, const double* edges, std::size_t bins,
                 std::uint64_t* out) {
     const double scale = static_cast<double>(bins);
     const std::int64_t last = static_cast<std::int64_t>(bins) - 1;
@@ -52,6 +52,27 @@ inline double forecast_sum(const Wide& sum) {
     const std::uint64_t digits[4] = {sum.low & 0xffffffff, sum.low >> 32, sum.high & 0xffffffff,
                                      sum.high >> 32};
     return nearest(digits, 4, -62);
+}
+
+// What is in bins, a column each; in empty ones, means are NaN.
+struct BinColumns {
+    std::int64_t *zeros, *ones;
+    double *forecast, *rate;
+};
+template <typename Y>
+bool bin_rounds(const double* p, const Y* y, std::size_t n, const double* edges, std::size_t bins,
+                const BinColumns& to) {
+    std::vector<std::uint64_t> sums(4 * bins);
+    if (!sum_rounds(p, y, n, edges, bins, sums.data())) return false;
+    for (std::size_t k = 0; k < bins; ++k) {
+        const std::uint64_t* const bin = &sums[4 * k];
+        const double count = static_cast<double>(bin[0] + bin[1]);
+        to.zeros[k] = static_cast<std::int64_t>(bin[0]);
+        to.ones[k] = static_cast<std::int64_t>(bin[1]);
+        to.forecast[k] = forecast_sum({bin[2], bin[3]}) / count;
+        to.rate[k] = static_cast<double>(bin[1]) / count;
+    }
+    return true;
 }
 
 enum class Norm { l1, l2, max };

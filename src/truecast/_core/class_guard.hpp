@@ -119,11 +119,13 @@ struct ClassGuard : Guard {
         to.aim.clear();
         if (nudges) {
             if (to.of.size() > 1) offset_all(to);
-            look_all(unit, everyone_alone);
+            walk_all(unit, everyone_alone);
+            go_down();
             nudge_all(unit);
         }
+        walk_all(unit, to.of);
         walk_tops(unit, to.of);
-        look_all(unit, to.of);
+        go_down();
         to.shares.resize(count());
         to.spill = 0;
         to.moves = 0;
@@ -132,10 +134,11 @@ struct ClassGuard : Guard {
         if (!found.fits) {
             if (!ascend(to, unit, coarse_moves * count(), more))
                 ascend(to, 1, fine_moves * count(), more + 1.0 / parts);
-            found = judge(to, more);
+            const double left = all_left(more);
+            found = judge(to, left);
+            if (!found.fits) to.spill = parts_up(found.worst - budget * found.price - left);
         }
         to.worst = parts_up(found.worst);
-        if (!found.fits) to.spill = parts_up(found.worst - budget * found.price - more);
     }
 
     const ClassPlaced& predict(const double* hint, const Members& of) {
@@ -245,6 +248,12 @@ struct ClassGuard : Guard {
         grow(excess, of.spill);
     }
 
+    // Of all that is left, `more` is the share that a row may take as a rule. Rounded down.
+    double all_left(double more) const {
+        const double crowded = 1.0 + static_cast<double>(everyone().late) / crowd;
+        return more / boldness * crowded * (1.0 - 0x1p-50);
+    }
+
     Share share(const Members& of, std::size_t k, double p, Key unit) {
         const double angle = angle_of(p);
         const Key key = key_near(angle, unit);
@@ -346,9 +355,8 @@ struct ClassGuard : Guard {
         return fits;
     }
 
-    // The ways to the keys of `aim`, in all fields of these groups. They are more than a cache
-    // holds: go down in all of them together, so that they wait for memory together.
-    void look_all(Key unit, const Members& of) {
+    // The ways to the keys of `aim`, in all fields of these groups: where they begin.
+    void walk_all(Key unit, const Members& of) {
         angles.resize(count());
         for (std::size_t k = 0; k < count(); ++k) {
             angles[k] = angle_of(aim[k]);
@@ -356,19 +364,20 @@ struct ClassGuard : Guard {
             for (std::size_t i = 0; i < of.size(); ++i)
                 walks.emplace_back(groups[number(of[i], k)].field, key, ways[number(i, k)]);
         }
-        go_down();
     }
 
     // The same for the top label, which is this class unless the guard moves.
     void walk_tops(Key unit, const Members& of) {
         const auto most = std::max_element(aim.begin(), aim.end());
-        const Key key = key_near(angle_of(*most), unit);
         tops.likely = static_cast<std::size_t>(most - aim.begin());
+        const Key key = key_near(angles[tops.likely], unit);
         tops.ways.resize(of.size());
         for (std::size_t i = 0; i < of.size(); ++i)
             walks.emplace_back(tops.groups[number(of[i], tops.likely)].field, key, tops.ways[i]);
     }
 
+    // The fields are more than a cache holds: go down in all of them together, so that they wait
+    // for memory together.
     void go_down() {
         for (const Field::Walk& walk : walks) walk.fetch();
         for (std::size_t going = walks.size(); going > 0;)

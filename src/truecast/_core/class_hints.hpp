@@ -95,10 +95,12 @@ class ClassMix {
             matrices.emplace_back(classes, 0.998);
         }
         said.resize(across ? 4 + matrices.size() : 1);
-        const double shares =
-            static_cast<double>(said.size()) + (across ? of_temperature - 1.0 : 0.0);
-        weights.assign(said.size(), 1.0 / shares);
-        if (across) weights[1] = of_temperature / shares;
+        weights.assign(said.size(), 1.0);
+        if (across) {
+            weights[1] = of_temperature;
+            std::fill(weights.begin() + 3, weights.end() - 1, of_matrix);
+        }
+        normalise(weights);
         mixed.resize(classes);
     }
     ClassMix(const ClassMix& other)
@@ -193,9 +195,9 @@ class ClassMix {
     const std::vector<std::unique_ptr<Hint>>& each() const { return own; }
 
   private:
-    // Shares of the weight that temperature scaling starts with, where others have one: with few
-    // rounds, it has the least to learn.
-    static constexpr double of_temperature = 3.0;
+    // Shares of the weight that they start with, where others have one: temperature scaling has the
+    // least to learn, and a matrix the most. With 3 and 1, short streams lose up to 1.6 % more.
+    static constexpr double of_temperature = 6.0, of_matrix = 1.0 / 3.0;
     static constexpr double patience = 25.0;  // outcomes this late teach half as much
     static constexpr double share = 0.001;    // of all weight, handed out anew in a round
 

@@ -84,6 +84,8 @@ struct KeyCells {
 template <typename Y>
 class Rounds {
   public:
+    static constexpr std::size_t few = 1 << 11;  // that need but one cell
+
     Rounds(const double* p, const Y* y, std::size_t n, std::size_t threads, std::uint64_t* keys)
         : p_(p),
           y_(y),
@@ -146,8 +148,6 @@ class Rounds {
     }
 
   private:
-    static constexpr std::size_t few = 1 << 11;  // that need but one cell
-
     std::size_t share(std::size_t k) const {
         return n_ / threads_ * k + n_ % threads_ * k / threads_;
     }
@@ -166,9 +166,14 @@ template <typename Y>
 std::ptrdiff_t count(const double* p, const Y* y, std::size_t n, std::size_t threads,
                      void* memory) {
     const TallyColumns<std::int64_t> to(memory, n);
+    std::uint64_t* const keys = reinterpret_cast<std::uint64_t*>(to.zeros);
+    if (n < Rounds<Y>::few) {
+        if (!pack(p, y, n, keys)) return -1;
+        sort_items(keys, n, reinterpret_cast<std::uint64_t*>(to.ones));
+        return join({{0, unpack(keys, n, to.forecasts, to.zeros, to.ones)}}, to);
+    }
     Rounds rounds(p, y, n, threads, to.forecasts);
     if (!rounds.pack_all()) return -1;
-    std::uint64_t* const keys = reinterpret_cast<std::uint64_t*>(to.zeros);
     const Stretches stretches = rounds.sorted(
         keys, [&](std::size_t i) { return to.forecasts[i]; },
         [&](std::size_t from, std::size_t end) {
@@ -187,7 +192,10 @@ std::ptrdiff_t weigh(const double* p, const Y* y, const W* weights, std::size_t 
     if (!rounds.pack_all()) return -1;
     const std::unique_ptr<Weighed<W>[]> items(new Weighed<W>[n]);
     const Stretches stretches = rounds.sorted(
-        items.get(), [&](std::size_t i) { return Weighed<W>{to.forecasts[i], weights[i]}; },
+        items.get(),
+        [&](std::size_t i) {
+            return Weighed<W>{to.forecasts[i], weights[i]};
+        },
         [&](std::size_t from, std::size_t end) {
             return unpack(items.get() + from, end - from, to.forecasts + from, to.zeros + from,
                           to.ones + from);

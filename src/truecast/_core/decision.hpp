@@ -11,11 +11,15 @@
 
 namespace truecast {
 
+constexpr std::size_t envelope_few = 128;  // points that there is room for at once
+
 // The least concave function above points that come in order of x.
 //
 // Invariant: it is straight between the points kept so far, which turn right at each.
 class Envelope {
   public:
+    explicit Envelope(std::size_t points) { points_.reserve(points); }
+
     void add(double x, double height) {
         if (!points_.empty() && points_.back().x == x) {
             if (points_.back().height >= height) return;
@@ -58,7 +62,7 @@ double u_calibration(const double* p, const Count* zeros, const Count* ones, std
         ones_above += static_cast<double>(ones[i]);
     }
     const double total = above, all_ones = ones_above;
-    Envelope envelope;
+    Envelope envelope(std::min(n + 2, envelope_few));
     envelope.add(0.0, 0.0);
     for (std::size_t i = 0; i < n; ++i) {
         const double best = std::max(all_ones - total * p[i], 0.0),
@@ -109,7 +113,7 @@ double decision_loss(const double* p, const Count* zeros, const Count* ones, std
         constant += side * static_cast<double>(ones[i]);
         slope -= side * static_cast<double>(zeros[i] + ones[i]);
     };
-    Envelope envelope;
+    Envelope envelope(std::min(n + 2, envelope_few));
     envelope.add(0.0, 0.0);
     // invariant: from the last place to the next, constant + slope c is what the forecasts cost
     // that have c between themselves and their rates

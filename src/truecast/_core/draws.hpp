@@ -44,24 +44,29 @@ class Laws {
             [=](double k) { return k / mean; });
     }
 
-    // first + k with a probability in proportion to weights[k].
-    std::size_t weighed(std::int64_t first, const std::vector<double>& weights) {
+    // first + k with a probability in proportion to weights[k]. There are 2^spare guides for each
+    // entry, if that many are allowed: a law that is drawn from often is worth more of them.
+    std::size_t weighed(std::int64_t first, const std::vector<double>& weights, int spare = 0) {
         double total = 0.0;
         for (const double weight : weights) total += weight;
         const std::size_t start = upto_.size(), entries = weights.size();
+        upto_.resize(start + entries);
         double sum = 0.0;
-        for (const double weight : weights) {
-            sum += weight;
-            upto_.push_back(static_cast<std::uint64_t>(std::min(sum / total, 1.0) * 0x1p63));
+        for (std::size_t k = 0; k < entries; ++k) {
+            sum += weights[k];
+            upto_[start + k] = static_cast<std::uint64_t>(std::min(sum / total, 1.0) * 0x1p63);
         }
         upto_.back() = std::uint64_t{1} << 63;  // above all 63 bits: every search ends
         int shift = 63;
-        while (shift > 63 - most_guides && (std::size_t{1} << (63 - shift)) < entries) --shift;
-        laws_.push_back({first, start, guides_.size(), shift});
+        const std::size_t wanted = entries << spare;
+        while (shift > 63 - most_guides && (std::size_t{1} << (63 - shift)) < wanted) --shift;
+        const std::size_t guides = guides_.size(), more = std::size_t{1} << (63 - shift);
+        laws_.push_back({first, start, guides, shift});
+        guides_.resize(guides + more);
         std::uint32_t k = 0;
-        for (std::uint64_t guide = 0; guide < std::uint64_t{1} << (63 - shift); ++guide) {
-            while (upto_[start + k] <= guide << shift) ++k;
-            guides_.push_back(k);
+        for (std::size_t guide = 0; guide < more; ++guide) {
+            while (upto_[start + k] <= std::uint64_t{guide} << shift) ++k;
+            guides_[guides + guide] = k;
         }
         return laws_.size() - 1;
     }
@@ -120,13 +125,15 @@ class DrawnCells {
 
     std::size_t size() const { return law_of.size(); }
 
-    // Cell by cell, so that a table is read for all rows at once; tiles keep the rows apart, which
+    // Cell by cell, so that a table is read for many rows at once; tiles keep the rows apart, which
     // are often a power of two long and would fight for one set of the cache.
     void draw(const std::uint64_t* keys, std::size_t rows, std::int64_t* out) const {
-        for (std::size_t row = 0; row < rows; row += tile)
-            for (std::size_t cell = 0; cell < size(); cell += tile)
-                draw_tile(keys + row, std::min(tile, rows - row), cell,
-                          std::min(tile, size() - cell), out + row * size() + cell);
+        std::vector<std::int64_t> held(tile_rows * tile_cells);
+        for (std::size_t row = 0; row < rows; row += tile_rows)
+            for (std::size_t cell = 0; cell < size(); cell += tile_cells)
+                draw_tile(keys + row, std::min(tile_rows, rows - row), cell,
+                          std::min(tile_cells, size() - cell), held.data(),
+                          out + row * size() + cell);
     }
 
     // One row at places from `place` on.
@@ -136,18 +143,17 @@ class DrawnCells {
     }
 
   private:
-    static constexpr std::size_t tile = 32;
+    static constexpr std::size_t tile_rows = 512, tile_cells = 8;
 
     void draw_tile(const std::uint64_t* keys, std::size_t rows, std::size_t first,
-                   std::size_t cells, std::int64_t* out) const {
-        std::int64_t held[tile][tile];
+                   std::size_t cells, std::int64_t* held, std::int64_t* out) const {
         for (std::size_t cell = 0; cell < cells; ++cell) {
             const std::size_t law = law_of[first + cell];
             for (std::size_t row = 0; row < rows; ++row)
-                held[row][cell] = laws.draw(law, bits_at(keys[row], first + cell));
+                held[row * tile_cells + cell] = laws.draw(law, bits_at(keys[row], first + cell));
         }
         for (std::size_t row = 0; row < rows; ++row)
-            std::copy(held[row], held[row] + cells, out + row * size());
+            std::copy_n(held + row * tile_cells, cells, out + row * size());
     }
 };
 
@@ -187,7 +193,7 @@ class Bootstrap {
             weights[k] = static_cast<double>(counts[k]);
         }
         if (total_ == 0) weights.assign(1, 1.0);  // never drawn from
-        one_ = cells_.laws.weighed(0, weights);
+        one_ = cells_.laws.weighed(0, weights, 3);
         const double part = std::max(0.0, 1.0 - 3.0 / std::sqrt(static_cast<double>(total_)));
         std::unordered_map<std::int64_t, std::uint32_t> known;
         cells_.law_of.reserve(n);

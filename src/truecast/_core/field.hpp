@@ -4,6 +4,11 @@
 // Residuals are integers, and every sum is made anew from those beneath it: nothing drifts, the
 // order of additions does not matter, and a saved field gives the same sums bit for bit. A knot
 // whose residual is 0 adds zeros, as if it were not there.
+//
+// Of a field with many knots the top of the tree is complete: halving the arc again and again gives
+// about as many cells as there are knots. The sums of these halves lie one after the other, and a
+// key tells where, so they are read at once; nodes that say where the next one is are left for keys
+// of the same cell. Halves without a knot add zeros: the sums are the same bit for bit.
 #pragma once
 
 #include <algorithm>
@@ -34,10 +39,12 @@ constexpr double angle_of_key = 3.14159265358979323846 / arc_end;
 
 inline double angle_of(double p) { return 2.0 * std::atan2(std::sqrt(p), std::sqrt(1.0 - p)); }
 
-// The key nearest to this angle among the multiples of `step`.
+// The key nearest to this angle among the multiples of `step`, a power of two: to multiply by its
+// inverse is to divide by it, and sooner done.
 inline Key key_near(double angle, Key step) {
-    const double at = angle * (arc_end / 3.14159265358979323846) / static_cast<double>(step);
-    return std::min(static_cast<Key>(std::floor(at + 0.5)) * step, arc_end);
+    const double inverse = 1.0 / static_cast<double>(step);
+    const double at = angle * (arc_end / 3.14159265358979323846) * inverse;
+    return std::min(static_cast<Key>(at + 0.5) * step, arc_end);
 }
 
 class Field {
@@ -46,28 +53,77 @@ class Field {
 
   private:
     using Node = std::int32_t;  // >= 0: an inner one; else the complement of a knot's number
+    static constexpr Node none = std::numeric_limits<Node>::min();
 
     struct Sums {
-        double side[2];  // of residuals * rise, and of residuals * fall
+        double side[2] = {0.0, 0.0};  // of residuals * rise, and of residuals * fall
+
+        Sums operator+(const Sums& more) const {
+            return {{side[0] + more.side[0], side[1] + more.side[1]}};
+        }
+    };
+
+    // What the keys of two halves add up to.
+    struct Halves {
+        Sums half[2];
+
+        Sums sums() const { return half[0] + half[1]; }
+        // What the way into a half leaves behind: the upper's far sum, the lower's near.
+        double aside(bool upper) const { return half[!upper].side[!upper]; }
+        // The sums of both, now that those of one have changed.
+        Sums take(bool upper, const Sums& sums) {
+            half[upper] = sums;
+            return sums + half[!upper];
+        }
     };
 
     // The keys beneath it agree down to `bit`, which tells the children apart.
-    struct Inner {
+    struct Inner : Halves {
         std::int64_t digits;  // one of these keys, times 64, and the bit
         Node child[2];
-        double aside[2] = {
-            0.0,
-            0.0};  // what the way into a child leaves behind: the upper's far sum, the lower's near
-        double other[2] = {0.0, 0.0};  // the lower's far sum, the upper's near
 
         Inner(Key key, int bit, Node low, Node high) : digits(key * 64 + bit), child{low, high} {}
         Key key() const { return digits >> 6; }
         int bit() const { return static_cast<int>(digits & 63); }
-        void take(bool upper, const Sums& sums) {
-            aside[!upper] = sums.side[upper];
-            other[upper] = sums.side[!upper];
+    };
+
+    struct alignas(32) Aligned : Halves {};  // within a line of the cache
+
+    // The complete top of the tree, if there is one.
+    struct Top {
+        // The first tells the end of the arc from all other keys; then come those of the whole arc,
+        // of its lower and upper half, of their halves.
+        std::vector<Aligned> halves;
+        std::vector<Node> cells;  // where the tree goes on in each smallest half; last, at the end
+        int below = end_bit;      // digits of a key that are left to these trees
+
+        static constexpr int end_bit = 40;
+
+        bool empty() const { return cells.empty(); }
+        std::size_t count() const { return halves.size(); }  // of cells, the end not counted
+        std::size_t cell(Key key) const { return static_cast<std::size_t>(key >> below); }
+
+        // Calls `use(number of halves, whether the key is in the upper one)`, from the whole arc
+        // to the cell of the key.
+        template <typename Use>
+        void down(Key key, Use use) const {
+            use(std::size_t{0}, key == arc_end);
+            if (key == arc_end) return;
+            for (int bit = end_bit; bit-- > below;) use(number(key, bit), is_upper(key, bit));
         }
-        Sums sums() const { return {{aside[1] + other[1], other[0] + aside[0]}}; }
+        template <typename Use>
+        void up(Key key, Use use) const {
+            if (key != arc_end)
+                for (int bit = below; bit < end_bit; ++bit)
+                    use(number(key, bit), is_upper(key, bit));
+            use(std::size_t{0}, key == arc_end);
+        }
+
+      private:
+        static bool is_upper(Key key, int bit) { return key >> bit & 1; }
+        static std::size_t number(Key key, int bit) {
+            return static_cast<std::size_t>((arc_end | key) >> (bit + 1));
+        }
     };
 
   public:
@@ -112,20 +168,16 @@ class Field {
     // The way to a key, node by node: ways in several fields, gone together, wait for memory
     // together, as each node says where the next one is.
     class Walk {
-        const Inner* inners;
-        const Knot* knots;  // none if there are none
+        const Field* field;
         Path* path;
         Key key;
         Node at;
+        bool above;  // the top is still to be passed
         double sum[2] = {0.0, 0.0};
 
       public:
         Walk(const Field& of, Key key_, Path& to)
-            : inners(of.inners_.data()),
-              knots(of.knots_.empty() ? nullptr : of.knots_.data()),
-              path(&to),
-              key(key_),
-              at(of.root_) {
+            : field(&of), path(&to), key(key_), at(of.root_), above(!of.top_.empty()) {
             to.key = key;
             to.depth = 0;
             to.knot = nullptr;
@@ -133,8 +185,9 @@ class Field {
 
         // Go on by one node: whether there are more. At the end the path is whole.
         bool next() {
+            if (above) return pass_top();
             if (at < 0) return end();
-            const Inner& inner = inners[at];
+            const Inner& inner = field->inners_[static_cast<std::size_t>(at)];
             const int bit = inner.bit();
             if ((inner.key() ^ key) >> (bit + 1) != 0) {
                 const Sums all = inner.sums();
@@ -142,8 +195,7 @@ class Field {
                 return tell();
             }
             const bool upper = key >> bit & 1;
-            sum[upper] +=
-                inner.aside[upper];  // no branch: it would be guessed wrong half of the time
+            pass(upper, inner);
             path->nodes[path->depth++] = at;
             at = inner.child[upper];
             return true;
@@ -151,16 +203,39 @@ class Field {
 
         // Have the next node fetched from memory.
         void fetch() const {
-            if (at >= 0)
-                truecast::fetch(inners + at, sizeof(Inner));
-            else if (knots != nullptr)
-                truecast::fetch(knots + ~at, sizeof(Knot));
+            if (above)
+                fetch_top();
+            else if (at >= 0)
+                truecast::fetch(&field->inners_[static_cast<std::size_t>(at)], sizeof(Inner));
+            else if (at != none)
+                truecast::fetch(&field->knots_[static_cast<std::size_t>(~at)], sizeof(Knot));
         }
 
       private:
+        // No branch, which would be guessed wrong half of the time: a 0 is added to the other sum.
+        void pass(bool upper, const Halves& halves) {
+            constexpr double parts[2] = {0.0, 1.0};
+            const double aside = halves.aside(upper);
+            sum[0] += aside * parts[!upper];
+            sum[1] += aside * parts[upper];
+        }
+        bool pass_top() {
+            const Top& top = field->top_;
+            top.down(key, [&](std::size_t number, bool upper) { pass(upper, top.halves[number]); });
+            at = top.cells[top.cell(key)];
+            above = false;
+            return true;
+        }
+        void fetch_top() const {
+            const Top& top = field->top_;
+            truecast::fetch(&top.cells[top.cell(key)], sizeof(Node));
+            top.down(key, [&](std::size_t number, bool) {
+                truecast::fetch(&top.halves[number], sizeof(Halves));
+            });
+        }
         bool end() {
-            if (knots == nullptr) return tell();
-            const Knot& knot = knots[~at];
+            if (at == none) return tell();
+            const Knot& knot = field->knots_[static_cast<std::size_t>(~at)];
             const Sums own = knot.sums();
             (key >= knot.key ? sum[1] += own.side[0] : sum[0] += own.side[1]);
             if (key == knot.key) path->knot = &knot;
@@ -181,9 +256,12 @@ class Field {
         Sums sums = sums_of(path.last);
         for (std::size_t i = path.depth; i-- > 0;) {
             Inner& inner = inners_[static_cast<std::size_t>(path.nodes[i])];
-            inner.take(path.key >> inner.bit() & 1, sums);
-            sums = inner.sums();
+            sums = inner.take(path.key >> inner.bit() & 1, sums);
         }
+        if (top_.empty()) return;
+        top_.up(path.key, [&](std::size_t number, bool upper) {
+            sums = top_.halves[number].take(upper, sums);
+        });
     }
 
     // Have the first knots and inner nodes fetched from memory: this will be looked at soon.
@@ -195,57 +273,124 @@ class Field {
     // Call `visit` with every knot, from the lowest to the highest.
     template <typename Visit>
     void each(Visit visit) const {
-        if (!knots_.empty()) each(root_, visit);
+        if (top_.empty()) return each(root_, visit);
+        for (const Node cell : top_.cells) each(cell, visit);
     }
 
   private:
-    static constexpr std::size_t small = 16;
+    static constexpr std::size_t small = 16;  // a field with more knots has a top
 
     std::vector<Knot> knots_;
     std::vector<Inner> inners_;
-    Node root_ = -1;
+    Node root_ = none;   // unless there is a top
+    Node spare_ = none;  // an inner node that is not in use; its first child is the next one
+    Top top_;
 
     Sums sums_of(Node node) const {
+        if (node == none) return {};
         if (node >= 0) return inners_[static_cast<std::size_t>(node)].sums();
         return knots_[static_cast<std::size_t>(~node)].sums();
+    }
+    Key key_of(Node node) const {
+        return node < 0 ? knots_[static_cast<std::size_t>(~node)].key
+                        : inners_[static_cast<std::size_t>(node)].key();
     }
 
     // Make the knot, and an inner node above it and where the walk ended.
     void grow(Path& path, const Shape& shape) {
-        const bool first = knots_.empty();
-        if (knots_.size() >= std::numeric_limits<Node>::max()) throw std::bad_alloc();
-        if (knots_.size() == knots_.capacity()) {
-            const std::size_t room = 2 * knots_.size() + 2;
-            inners_.reserve(room - 1);
-            knots_.reserve(room);
-        }
+        make_room(path);
         knots_.push_back({path.key, 0, shape.rise, shape.fall});
         const Node knot = ~static_cast<Node>(knots_.size() - 1), other = path.last;
+        Node& from = parent_of(path);
         path.last = knot;
         path.knot = &knots_.back();
-        if (first) {
-            root_ = knot;
+        if (other == none) {
+            from = knot;
             return;
         }
-        const Key beside = other < 0 ? knots_[static_cast<std::size_t>(~other)].key
-                                     : inners_[static_cast<std::size_t>(other)].key();
-        const int bit = std::ilogb(static_cast<double>(beside ^ path.key));
+        const int bit = std::ilogb(static_cast<double>(key_of(other) ^ path.key));
         const bool upper = path.key >> bit & 1;
         Inner inner(path.key, bit, upper ? other : knot, upper ? knot : other);
         inner.take(!upper, sums_of(other));
-        inners_.push_back(inner);
-        const Node made = static_cast<Node>(inners_.size() - 1);
-        if (path.depth == 0) {
-            root_ = made;
-        } else {
-            Inner& parent = inners_[static_cast<std::size_t>(path.nodes[path.depth - 1])];
-            parent.child[path.key >> parent.bit() & 1] = made;
+        from = path.nodes[path.depth++] = kept(inner);
+    }
+
+    // For one more knot, so that nothing fails after it.
+    void make_room(Path& path) {
+        if (knots_.size() >= std::numeric_limits<Node>::max()) throw std::bad_alloc();
+        if (knots_.size() == knots_.capacity()) knots_.reserve(2 * knots_.size() + 2);
+        if (inners_.size() == inners_.capacity()) inners_.reserve(2 * inners_.size() + 1);
+        if (knots_.size() < std::max(top_.count(), small)) return;
+        widen();
+        look(path.key, path);
+    }
+
+    // The place that names the last node of a path.
+    Node& parent_of(const Path& path) {
+        if (path.depth == 0) return top_.empty() ? root_ : top_.cells[top_.cell(path.key)];
+        Inner& parent = inners_[static_cast<std::size_t>(path.nodes[path.depth - 1])];
+        return parent.child[path.key >> parent.bit() & 1];
+    }
+
+    Node kept(const Inner& inner) {
+        const Node spare = spare_;
+        if (spare == none) {
+            inners_.push_back(inner);
+            return static_cast<Node>(inners_.size() - 1);
         }
-        path.nodes[path.depth++] = made;
+        Inner& place = inners_[static_cast<std::size_t>(spare)];
+        spare_ = place.child[0];
+        place = inner;
+        return spare;
+    }
+
+    // Make the top, and halve its cells until there are more of them than knots.
+    void widen() {
+        std::size_t cells = 1;
+        while (cells <= knots_.size()) cells *= 2;
+        top_.halves.reserve(cells);
+        top_.cells.reserve(cells + 1);
+        if (top_.empty()) {
+            top_.halves.resize(1);
+            top_.cells.resize(2, none);
+            split(root_, Top::end_bit, 0, 0);
+        }
+        while (top_.count() < cells) deepen();
+    }
+
+    // From the last cell to the first, so that none is written over before it is split.
+    void deepen() {
+        const std::size_t count = top_.count();
+        top_.halves.resize(2 * count);
+        top_.cells.resize(2 * count + 1, top_.cells.back());
+        --top_.below;
+        for (std::size_t cell = count; cell-- > 0;)
+            split(top_.cells[cell], top_.below, count + cell, 2 * cell);
+    }
+
+    // Of a node that lies below this digit or is told apart by it: which of its keys are in the
+    // lower half, which in the upper one, and their sums.
+    void split(Node node, int bit, std::size_t number, std::size_t lower) {
+        Halves& halves = top_.halves[number];
+        Node* const cells = &top_.cells[lower];
+        if (node >= 0 && inners_[static_cast<std::size_t>(node)].bit() == bit) {
+            Inner& inner = inners_[static_cast<std::size_t>(node)];
+            halves = inner;
+            std::copy(inner.child, inner.child + 2, cells);
+            inner.child[0] = spare_;
+            spare_ = node;
+            return;
+        }
+        cells[0] = cells[1] = none;
+        if (node == none) return;
+        const bool upper = key_of(node) >> bit & 1;
+        cells[upper] = node;
+        halves.take(upper, sums_of(node));
     }
 
     template <typename Visit>
     void each(Node node, Visit& visit) const {
+        if (node == none) return;
         if (node < 0) return visit(knots_[static_cast<std::size_t>(~node)]);
         const Inner& inner = inners_[static_cast<std::size_t>(node)];
         each(inner.child[0], visit);

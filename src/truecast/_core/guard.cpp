@@ -24,14 +24,12 @@ std::int64_t forecasts_of(const Group& group) { return group.rounds + group.late
 
 // The energy of a group from its knots. O(knots).
 ArcEnergy energy_of(const Group& group) {
-    std::vector<double> p, r;
-    p.reserve(group.field.knots());
-    r.reserve(group.field.knots());
+    std::vector<Shaped> points;
+    points.reserve(group.field.knots());
     group.field.each([&](const Field::Knot& knot) {
-        p.push_back(forecast_at(knot.key));
-        r.push_back(static_cast<double>(knot.residual) / Field::unit);
+        points.push_back({knot.rise, knot.fall, static_cast<double>(knot.residual) / Field::unit});
     });
-    return arc_energy(p.data(), PlainResiduals{r.data()}, p.size());
+    return arc_energy(points.data(), PlainResiduals(), points.size());
 }
 
 // The allowance, and what rounding can add beyond it (docs/adaptive.md, theorem 10). Infinite where

@@ -148,9 +148,9 @@ struct Guard : Balance {
     Key step() const {
         const auto made =
             static_cast<double>(everyone().rounds + everyone().late + everyone().lost);
-        int digits = 12;
-        while (std::ldexp(1.0, 3 * (digits - 1)) < made * made) ++digits;
-        return arc_end >> digits;
+        int power;  // 2^power is the least above made^2, or made^2 itself
+        if (std::frexp(made * made, &power) == 0.5) --power;
+        return arc_end >> std::max(12, (power + 2) / 3 + 1);
     }
 
     // What the energies of all groups and what is reserved may come to: C times what was granted,

@@ -47,11 +47,12 @@ inline double logit(double p) {
 constexpr double short_steps = 2000.0;
 constexpr std::uint16_t short_half = 1 << 15, short_one = 0xfffe, no_short = 0xffff;
 
-inline std::uint16_t shortened(double p) {
+inline std::uint16_t shortened(double p, double logit_of_p) {
     if (!(p > 0.0)) return 0;
     if (p >= 1.0) return short_one;
-    return static_cast<std::uint16_t>(short_half + std::floor(logit(p) * short_steps + 0.5));
+    return static_cast<std::uint16_t>(short_half + std::floor(logit_of_p * short_steps + 0.5));
 }
+inline std::uint16_t shortened(double p) { return shortened(p, logit(p)); }
 
 inline double lengthened(std::uint16_t p) {
     if (p == 0) return 0.0;
@@ -100,7 +101,7 @@ class Hint {
 
     // What is said of the scores; changes nothing that later calls could tell.
     double predict(const Score* scores) {
-        if (!fresh || !same(scores)) {
+        if (!knows(scores)) {
             said = say(scores);
             for (std::size_t k = 0; k < last.size(); ++k) last[k] = scores[k].given;
             fresh = true;
@@ -125,8 +126,10 @@ class Hint {
     // come together may be one. Older ones fade in proportion.
     virtual void learn(const Score* scores, bool y, const double* kept = nullptr,
                        double weight = 1.0) {
-        predict(scores);
-        if (kept != nullptr) recall(kept);
+        if (kept == nullptr)
+            predict(scores);
+        else
+            recall(scores, kept);
         absorb(scores, said, y, weight);
         fresh = false;
     }
@@ -148,14 +151,17 @@ class Hint {
     virtual double say(const Score* scores) = 0;
     virtual void absorb(const Score* scores, double p, bool y, double weight) = 0;
     virtual void note(double*) const {}
-    virtual void recall(const double*) {}
+    virtual void recall(const Score* scores, const double*) { predict(scores); }
 
-  private:
-    bool same(const Score* scores) const {
+    // Whether these are the scores that it was asked about last, and nothing was learned since.
+    bool knows(const Score* scores) const {
         for (std::size_t k = 0; k < last.size(); ++k)
             if (scores[k].given != last[k]) return false;
-        return true;
+        return fresh;
     }
+
+  private:
+    friend class Mix;  // asks its members itself: it knows what they said last
 
     std::vector<double> last;  // a forecast is worked out once for saying and learning
     double said = 0.0;

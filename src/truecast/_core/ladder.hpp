@@ -24,6 +24,7 @@ struct Move {
     std::int64_t credit;  // added to the bias of the credited point g: g - N y
     std::uint64_t pay;    // |forecast - g|, over 2N
     double says;          // the forecast
+    double squared;       // (says - y)^2
 };
 
 // What a round changes besides one bias, as the loops keep it in registers.
@@ -74,8 +75,7 @@ inline double step(const ByOutcome& sides, Running& at, std::uint8_t outcome) {
     at.cell = (i + static_cast<std::int64_t>(y) - 1) +
               static_cast<std::int64_t>(static_cast<std::uint64_t>(sign) >> 63);
     at.paid += move.pay;
-    const double error = move.says - static_cast<double>(y);
-    at.squared_error += error * error;
+    at.squared_error += move.squared;
     return move.says;
 }
 
@@ -130,8 +130,10 @@ struct Ladder : LadderState {
             const std::int64_t credit = point - denominator * static_cast<std::int64_t>(y);
             const std::int64_t off = said[k] - 2 * point;
             gaps.push_back(credit - limits[k]);
-            moves.push_back({credit, static_cast<std::uint64_t>(off < 0 ? -off : off),
-                             static_cast<double>(said[k]) / static_cast<double>(2 * denominator)});
+            const double says = static_cast<double>(said[k]) / static_cast<double>(2 * denominator);
+            const double error = says - static_cast<double>(y);
+            moves.push_back(
+                {credit, static_cast<std::uint64_t>(off < 0 ? -off : off), says, error * error});
         }
     }
 

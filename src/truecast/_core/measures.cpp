@@ -3,16 +3,21 @@
 #include <nanobind/ndarray.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "arc.hpp"
 #include "arrays.hpp"
 #include "bins.hpp"
 #include "counting.hpp"
+#include "curve.hpp"
 #include "decision.hpp"
 #include "isotonic.hpp"
 #include "laplace.hpp"
+#include "line.hpp"
 #include "logistic.hpp"
 #include "prices.hpp"
 #include "scores.hpp"
@@ -55,6 +60,58 @@ auto with_counts(const Doubles& p, const AnyArray& zeros, const AnyArray& ones, 
     require(zeros.dtype() == nb::dtype<double>(), "counts must be int64 or float64");
     return function(static_cast<const double*>(zeros.data()),
                     static_cast<const double*>(ones.data()));
+}
+
+inline nb::object as_object(double value) { return nb::float_(value); }
+template <std::size_t N>
+nb::object as_object(const std::array<double, N>& values) {
+    return std::apply([](auto... each) { return nb::make_tuple(each...); }, values);
+}
+nb::object as_object(const std::vector<double>& values) {
+    nb::list list;
+    for (const double value : values) list.append(value);
+    return list;
+}
+
+// What a kernel, of forecasts, zeros, ones and how many there are, finds in a few rounds: they are
+// counted on the way, which saves a tally in Python. Python says what is wrong with a round.
+template <typename Kernel>
+nb::object of_rounds(nb::handle y_true, nb::handle y_prob, Kernel kernel) {
+    const AnyArray y = nb::cast<AnyArray>(y_true);
+    const Doubles p = nb::cast<Doubles>(y_prob);
+    const std::size_t n = p.shape(0);
+    require(y.shape(0) == n && n > 0, "arrays must be of one length, which is not 0");
+    std::vector<std::uint64_t> memory(3 * n);
+    const std::ptrdiff_t found = with_outcomes(
+        y, [&](const auto* outcomes) { return count(p.data(), outcomes, n, 1, memory.data()); });
+    if (found < 0) {
+        nb::module_::import_("truecast._check").attr("refuse_predictions")(y_true, y_prob);
+        throw nb::value_error("some round is not valid");  // it has become so since
+    }
+    const std::size_t distinct = static_cast<std::size_t>(found);
+    std::vector<double> forecasts(distinct);
+    std::memcpy(forecasts.data(), memory.data(), distinct * sizeof(double));
+    const auto* const zeros = reinterpret_cast<const std::int64_t*>(memory.data()) + distinct;
+    return as_object(kernel(forecasts.data(), zeros, zeros + distinct, distinct));
+}
+
+// Binds a kernel twice: for a tally's columns, and for a few rounds.
+template <typename... Options, typename Kernel, typename... Names>
+void bind_kernel(nb::module_& m, const char* name, Kernel kernel, const Names&... names) {
+    m.def(
+        name,
+        [kernel](nb::handle y, nb::handle p, Options... options) {
+            return of_rounds(y, p, [&](auto... tally) { return kernel(tally..., options...); });
+        },
+        "y"_a, "p"_a, names...);
+    m.def(
+        name,
+        [kernel](Doubles p, AnyArray zeros, AnyArray ones, Options... options) {
+            return as_object(with_counts(p, zeros, ones, [&](const auto* no, const auto* yes) {
+                return kernel(p.data(), no, yes, p.shape(0), options...);
+            }));
+        },
+        "p"_a, "zeros"_a, "ones"_a, names...);
 }
 
 std::size_t unpack_rounds(Array<std::uint64_t, 1> keys, Array<std::int64_t, 1> zeros,
@@ -159,13 +216,17 @@ std::size_t merge_tallies(Doubles p1, Array<const Count, 1> zeros1, Array<const 
                  n2, p.data(), zeros.data(), ones.data());
 }
 
-bool bin_all(Doubles p, AnyArray y, Doubles edges, Array<std::uint64_t, 2> out) {
+bool bin_all(Doubles p, AnyArray y, Doubles edges, Array<std::int64_t, 2> counts,
+             Array<double, 2> means) {
+    const std::size_t bins = counts.shape(1);
     require(y.shape(0) == p.shape(0), "arrays must be of one length");
-    require(out.shape(0) >= 1 && out.shape(1) == 4 && edges.shape(0) == out.shape(0) + 1,
-            "out must have a row a bin");
+    require(bins >= 1 && edges.shape(0) == bins + 1 && counts.shape(0) == 2 &&
+                means.shape(0) == 2 && means.shape(1) == bins,
+            "there must be two counts and two means for each bin");
+    const BinColumns to{counts.data(), counts.data() + bins, means.data(), means.data() + bins};
     return with_outcomes(y, [&](const auto* outcomes) {
         nb::gil_scoped_release unlocked;
-        return bin_rounds(p.data(), outcomes, p.shape(0), edges.data(), out.shape(0), out.data());
+        return bin_rounds(p.data(), outcomes, p.shape(0), edges.data(), bins, to);
     });
 }
 
@@ -189,19 +250,11 @@ double binned_error_of_rounds(AnyArray y, Doubles p, Doubles edges, int norm) {
     const std::size_t bins = edges.shape(0) - 1;
     return with_outcomes(y, [&](const auto* outcomes) {
         nb::gil_scoped_release unlocked;
-        std::vector<std::uint64_t> out(4 * bins);
         std::vector<std::int64_t> zeros(bins), ones(bins);
         std::vector<double> forecast(bins), rate(bins);
-        if (!bin_rounds(p.data(), outcomes, p.shape(0), edges.data(), bins, out.data()))
+        const BinColumns to{zeros.data(), ones.data(), forecast.data(), rate.data()};
+        if (!bin_rounds(p.data(), outcomes, p.shape(0), edges.data(), bins, to))
             return std::nan("");
-        for (std::size_t k = 0; k < bins; ++k) {
-            const std::uint64_t* bin = &out[4 * k];
-            const double count = static_cast<double>(bin[0] + bin[1]);
-            zeros[k] = static_cast<std::int64_t>(bin[0]);
-            ones[k] = static_cast<std::int64_t>(bin[1]);
-            forecast[k] = forecast_sum({bin[2], bin[3]}) / count;
-            rate[k] = static_cast<double>(bin[1]) / count;
-        }
         return gap_norm(zeros.data(), ones.data(), forecast.data(), rate.data(), bins,
                         norm_of(norm));
     });
@@ -240,70 +293,52 @@ nb::tuple scores_of_blocks(Doubles rates, AnyArray zeros, AnyArray ones) {
     return nb::make_tuple(found.brier, found.log, found.brier_of_all, found.log_of_all);
 }
 
-double smooth_error(Doubles p, AnyArray zeros, AnyArray ones, double total,
-                    Array<double, 1> witness) {
+// Of residuals, each divided by the total. The witness is an array for it, or empty.
+template <typename Count>
+double smooth_error(const double* p, const Count* zeros, const Count* ones, std::size_t n,
+                    double total, const Array<double, 1>* witness) {
+    const auto c = [&](std::size_t i) { return residual(p[i], zeros[i], ones[i]) / total; };
+    const SmoothError error(p, c, n, witness != nullptr);
+    if (witness != nullptr) error.witness(witness->data());
+    return error.value();
+}
+
+double smooth_error_of_tally(Doubles p, AnyArray zeros, AnyArray ones, double total,
+                             Array<double, 1> witness) {
     const std::size_t n = p.shape(0);
     require(n >= 1 && n < 0xffffffff, "there must be from 1 to 2**32 - 2 forecasts");
     require(witness.shape(0) == n || witness.shape(0) == 0,
             "the witness must have an entry for each forecast");
     return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        const auto c = [&](std::size_t i) {
-            return residual(p.data()[i], of_zero[i], of_one[i]) / total;
-        };
-        const SmoothError error(p.data(), c, n, witness.shape(0) != 0);
-        if (witness.shape(0) != 0) error.witness(witness.data());
-        return error.value();
+        return smooth_error(p.data(), of_zero, of_one, n, total,
+                            witness.shape(0) != 0 ? &witness : nullptr);
+    });
+}
+
+nb::object smooth_error_of_rounds(nb::handle y, nb::handle p) {
+    return of_rounds(y, p, [&](const double* forecasts, auto* zeros, auto* ones, std::size_t n) {
+        const double total = static_cast<double>(nb::len(p));
+        return smooth_error(forecasts, zeros, ones, n, total, nullptr);
     });
 }
 
 // The energy, the energy of the residuals' magnitudes, and the mean of the energy if the forecasts
 // are right.
-nb::tuple energy_on_arc(Doubles p, AnyArray zeros, AnyArray ones, bool threads) {
-    const ArcEnergy found =
-        with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-            return arc_energy(
-                p.data(),
-                TallyResiduals<std::remove_cv_t<std::remove_pointer_t<decltype(of_zero)>>>{of_zero,
-                                                                                           of_one},
-                p.shape(0), 0, threads);
-        });
-    return nb::make_tuple(found.energy, found.gross, found.expected);
+template <typename Count>
+std::array<double, 3> energy_on_arc(const double* p, const Count* zeros, const Count* ones,
+                                    std::size_t n, bool threads) {
+    const ArcEnergy found = arc_energy(p, TallyResiduals<Count>{zeros, ones}, n, 0, threads);
+    return {found.energy, found.gross, found.expected};
 }
 
-double laplace_sum(Doubles p, AnyArray zeros, AnyArray ones, double scale, bool threads) {
-    return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        return laplace(p.data(), of_zero, of_one, p.shape(0), scale, threads);
-    });
+template <typename Count>
+double decision_sum(const double* p, const Count* zeros, const Count* ones, std::size_t n) {
+    require(n < 0xffffffff, "there must be fewer than 2**32 - 1 forecasts");
+    return decision_loss(p, zeros, ones, n);
 }
 
-double u_calibration_sum(Doubles p, AnyArray zeros, AnyArray ones) {
-    return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        return u_calibration(p.data(), of_zero, of_one, p.shape(0));
-    });
-}
-
-double decision_sum(Doubles p, AnyArray zeros, AnyArray ones) {
-    require(p.shape(0) < 0xffffffff, "there must be fewer than 2**32 - 1 forecasts");
-    return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        return decision_loss(p.data(), of_zero, of_one, p.shape(0));
-    });
-}
-
-double residual_sum(Doubles p, AnyArray zeros, AnyArray ones) {
-    return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        return absolute_residuals(p.data(), of_zero, of_one, p.shape(0));
-    });
-}
-
-template <typename Score>
-double sum_of_scores(Doubles p, AnyArray zeros, AnyArray ones) {
-    return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        return score_sum<Score>(p.data(), of_zero, of_one, p.shape(0));
-    });
-}
-
-// The same straight from rounds. NaN if some round is invalid; negative if the sum is so small that
-// it must be taken over the tally.
+// A sum of scores straight from rounds. NaN if some round is invalid; negative if the sum is so
+// small that it must be taken over the tally.
 template <typename Score>
 double sum_over_rounds(AnyArray y, Doubles p, std::size_t threads) {
     const std::size_t n = p.shape(0);
@@ -322,12 +357,6 @@ double sum_over_rounds(AnyArray y, Doubles p, std::size_t threads) {
     });
 }
 
-double two_bin_sum(Doubles p, AnyArray zeros, AnyArray ones) {
-    return with_counts(p, zeros, ones, [&](const auto* z, const auto* o) {
-        return two_bin_squares(p.data(), z, o, p.shape(0));
-    });
-}
-
 nb::tuple logistic_sums(Doubles z, AnyArray zeros, AnyArray ones, double a, double b) {
     const auto sums = with_counts(z, zeros, ones, [&](const auto* no, const auto* yes) {
         return logistic_fit(z.data(), no, yes, z.shape(0), a, b);
@@ -335,11 +364,68 @@ nb::tuple logistic_sums(Doubles z, AnyArray zeros, AnyArray ones, double a, doub
     return nb::make_tuple(sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]);
 }
 
-nb::tuple logistic_moments(Doubles z, AnyArray zeros, AnyArray ones) {
-    const auto found = with_counts(z, zeros, ones, [&](const auto* no, const auto* yes) {
-        return moments(z.data(), no, yes, z.shape(0));
+// Ones, and how many the forecasts expected.
+template <typename Count>
+std::array<double, 2> observed_expected(const double* p, const Count* zeros, const Count* ones,
+                                        std::size_t n) {
+    Total observed, expected;
+    for (std::size_t i = 0; i < n; ++i) {
+        observed.add(static_cast<double>(ones[i]));
+        expected.add(p[i] * static_cast<double>(zeros[i] + ones[i]));
+    }
+    return {observed.value(), expected.value()};
+}
+
+nb::object curve_errors_of_rounds(nb::handle y, nb::handle y_prob, Doubles shares) {
+    return of_rounds(y, y_prob, [&](const double* p, auto* zeros, auto* ones, std::size_t n) {
+        const Curve curve(zeros, ones, n);
+        std::vector<double> lower(curve.blocks), rates(curve.blocks);
+        for (std::size_t k = 0; k < curve.blocks; ++k) {
+            lower[k] = p[curve.starts[k]];
+            rates[k] = rate_of(curve.zeros[k], curve.ones[k]);
+        }
+        return curve_errors(p, zeros, ones, n, lower.data(), rates.data(), curve.blocks,
+                            shares.data(), shares.shape(0));
     });
-    return nb::make_tuple(found[0], found[1]);
+}
+
+nb::object curve_errors_of_tally(Doubles p, AnyArray zeros, AnyArray ones, Doubles lower,
+                                 Doubles rates, Doubles shares) {
+    require(lower.shape(0) == rates.shape(0) && rates.shape(0) > 0 && p.shape(0) > 0 &&
+                p.shape(0) < 0xffffffff,
+            "there must be a rate for each block");
+    return as_object(with_counts(p, zeros, ones, [&](const auto* no, const auto* yes) {
+        return curve_errors(p.data(), no, yes, p.shape(0), lower.data(), rates.data(),
+                            rates.shape(0), shares.data(), shares.shape(0));
+    }));
+}
+
+// The reliability curve of a few rounds: how many blocks it has, whose columns are at the beginning
+// of the memory (least forecasts, greatest ones, rates, zeros, ones); and the scores of the rounds,
+// then those of blocks and of all.
+nb::object curve_of_rounds(nb::handle y, nb::handle y_prob, Array<double, 1> memory) {
+    require(memory.shape(0) >= 5 * nb::len(y_prob), "there must be room for all rounds");
+    return of_rounds(y, y_prob, [&](const double* p, auto* zeros, auto* ones, std::size_t n) {
+        const Curve curve(zeros, ones, n);
+        double* const out = memory.data();
+        for (std::size_t k = 0; k < curve.blocks; ++k) {
+            out[k] = p[curve.starts[k]];
+            out[curve.blocks + k] = p[curve.last(k, n)];
+            out[2 * curve.blocks + k] = rate_of(curve.zeros[k], curve.ones[k]);
+        }
+        const std::size_t bytes = curve.blocks * sizeof(double);
+        std::memcpy(out + 3 * curve.blocks, curve.zeros.data(), bytes);
+        std::memcpy(out + 4 * curve.blocks, curve.ones.data(), bytes);
+        const ScoresOfRates of =
+            scores_of_rates(curve.zeros.data(), curve.ones.data(), curve.blocks);
+        return std::array<double, 7>{static_cast<double>(curve.blocks),
+                                     score_sum<SquaredError>(p, zeros, ones, n),
+                                     score_sum<LogLoss>(p, zeros, ones, n),
+                                     of.brier,
+                                     of.log,
+                                     of.brier_of_all,
+                                     of.log_of_all};
+    });
 }
 
 // Of counts, or weights, each divided by the total.
@@ -394,7 +480,6 @@ std::size_t solve_prices(Doubles nodes, Array<const double, 2> masses, double to
 }  // namespace
 
 void bind_measures(nb::module_& m) {
-    m.def("arc_energy", &energy_on_arc, "p"_a, "zeros"_a, "ones"_a, "threads"_a = true);
     m.attr("FEW") = FewForecasts::most;
     m.def("count_rounds", &count_rounds, "p"_a, "y"_a, "threads"_a, "memory"_a);
     m.def("unpack_rounds", &unpack_rounds, "keys"_a, "zeros"_a, "ones"_a);
@@ -407,7 +492,7 @@ void bind_measures(nb::module_& m) {
     m.def("merge_tallies", &merge_tallies<double>, "p1"_a, "zeros1"_a.noconvert(),
           "ones1"_a.noconvert(), "p2"_a, "zeros2"_a.noconvert(), "ones2"_a.noconvert(), "p"_a,
           "zeros"_a, "ones"_a);
-    m.def("bin_rounds", &bin_all, "p"_a, "y"_a, "edges"_a, "out"_a);
+    m.def("bin_rounds", &bin_all, "p"_a, "y"_a, "edges"_a, "counts"_a, "means"_a);
     m.def("binned_error", &binned_error, "forecast"_a, "zeros"_a, "ones"_a, "rate"_a, "norm"_a);
     m.def("binned_error_of_rounds", &binned_error_of_rounds, "y"_a, "p"_a, "edges"_a, "norm"_a);
     m.def("sum_forecasts", &sum_bins, "p"_a, "zeros"_a, "ones"_a, "starts"_a, "out"_a);
@@ -416,18 +501,29 @@ void bind_measures(nb::module_& m) {
     m.def("isotonic", &isotonic_blocks<double>, "zeros"_a.noconvert(), "ones"_a.noconvert(),
           "starts"_a, "block_zeros"_a, "block_ones"_a);
     m.def("scores_of_blocks", &scores_of_blocks, "rates"_a, "zeros"_a, "ones"_a);
-    m.def("smooth_error", &smooth_error, "p"_a, "zeros"_a, "ones"_a, "total"_a, "witness"_a);
-    m.def("laplace_sum", &laplace_sum, "p"_a, "zeros"_a, "ones"_a, "scale"_a, "threads"_a);
-    m.def("u_calibration_sum", &u_calibration_sum, "p"_a, "zeros"_a, "ones"_a);
-    m.def("decision_sum", &decision_sum, "p"_a, "zeros"_a, "ones"_a);
-    m.def("residual_sum", &residual_sum, "p"_a, "zeros"_a, "ones"_a);
-    m.def("brier_sum", &sum_of_scores<SquaredError>, "p"_a, "zeros"_a, "ones"_a);
-    m.def("log_sum", &sum_of_scores<LogLoss>, "p"_a, "zeros"_a, "ones"_a);
+    m.def("smooth_error", &smooth_error_of_rounds, "y"_a, "p"_a);
+    m.def("smooth_error", &smooth_error_of_tally, "p"_a, "zeros"_a, "ones"_a, "total"_a,
+          "witness"_a);
+    bind_kernel<bool>(
+        m, "arc_energy", [](auto... of) { return energy_on_arc(of...); }, "threads"_a = true);
+    bind_kernel<double, bool>(
+        m, "laplace_sum", [](auto... of) { return laplace(of...); }, "scale"_a, "threads"_a);
+    bind_kernel(m, "u_calibration_sum", [](auto... tally) { return u_calibration(tally...); });
+    bind_kernel(m, "decision_sum", [](auto... tally) { return decision_sum(tally...); });
+    bind_kernel(m, "residual_sum", [](auto... tally) { return absolute_residuals(tally...); });
+    bind_kernel(m, "two_bin_sum", [](auto... tally) { return two_bin_squares(tally...); });
+    bind_kernel(m, "brier_sum", [](auto... tally) { return score_sum<SquaredError>(tally...); });
+    bind_kernel(m, "log_sum", [](auto... tally) { return score_sum<LogLoss>(tally...); });
     m.def("brier_rounds", &sum_over_rounds<SquaredError>, "y"_a, "p"_a, "threads"_a);
     m.def("log_rounds", &sum_over_rounds<LogLoss>, "y"_a, "p"_a, "threads"_a);
-    m.def("two_bin_sum", &two_bin_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("logistic_sums", &logistic_sums, "z"_a, "zeros"_a, "ones"_a, "a"_a, "b"_a);
-    m.def("logistic_moments", &logistic_moments, "z"_a, "zeros"_a, "ones"_a);
+    bind_kernel(m, "logistic_line", [](auto... tally) { return line_of(tally...); });
+    bind_kernel(m, "logistic_shift", [](auto... tally) { return shift_of(tally...); });
+    bind_kernel(m, "observed_expected", [](auto... tally) { return observed_expected(tally...); });
+    m.def("curve_errors", &curve_errors_of_rounds, "y"_a, "p"_a, "shares"_a);
+    m.def("curve_errors", &curve_errors_of_tally, "p"_a, "zeros"_a, "ones"_a, "lower"_a, "rates"_a,
+          "shares"_a);
+    m.def("curve_of_rounds", &curve_of_rounds, "y"_a, "p"_a, "memory"_a);
     m.def("transport_cost", &transport_cost, "x"_a, "from_"_a, "v"_a, "to"_a, "total"_a = 1.0);
     m.def("solve_prices", &solve_prices, "nodes"_a, "masses"_a, "tolerance"_a, "most"_a, "prices"_a,
           "atoms"_a);

@@ -25,7 +25,9 @@ class Stack {
           diagonal(n, pull),
           inverse(n, 1.0 / pull),
           lower(n * (n - 1) / 2, 0.0),
-          logits(n),
+          asked(n),
+          logits(n, logit(0.0)),
+          solved(n),
           step(n),
           share(n),
           left(lower.size()) {}
@@ -33,44 +35,46 @@ class Stack {
     double say(const double* p) {
         double z = 0.0;
         for (std::size_t i = 0; i < n; ++i) {
+            asked[i] = p[i];
             logits[i] = logit(p[i]);
             z += weights[i] * logits[i];
         }
         return sigmoid(clip(z, -farthest, farthest));
     }
 
+    // Of what a member said: mostly it was asked for just now.
+    double logit_of(std::size_t member, double p) const {
+        return p == asked[member] ? logits[member] : logit(p);
+    }
+
     // After `say` of the same round: C += bend z z', then weights += error C^-1 z, for the
     // curvature C = L D L' and the logits z. With x = L^-1 z and s_j = 1 + bend Sum_{i<j} x_i^2 /
-    // D_i, both take one pass down the columns of L and one back: D_j grows by bend x_j^2 / s_j,
-    // and (the new C)^-1 z = (the old C)^-1 z / s_n.
+    // D_i, both take one pass over the rows of L and one back: D_j grows by bend x_j^2 / s_j, and
+    // (the new C)^-1 z = (the old C)^-1 z / s_n.
     void learn(double p, bool y, double weight) {
         const double error = weight * ((y ? 1.0 : 0.0) - p), bend = std::fabs(error) / 2.0;
-        double* const z = logits.data();
-        double* const from = lower.data();
-        double* part = left.data();  // of each column of L: what is left of z when the columns up
-                                     // to it are taken off
+        solve();
         double s = 1.0;
         for (std::size_t j = 0; j < n; ++j) {
-            const double x = z[j], over = bend / s;
+            const double x = solved[j], over = bend / s;
             step[j] = x * inverse[j];
             s += bend * (x * step[j]);
             diagonal[j] += over * (x * x);
             inverse[j] = 1.0 / diagonal[j];
             share[j] = x * over * inverse[j];
-            for (std::size_t i = j + 1, at = j * (j + 1) / 2 + j; i < n; at += i++)
-                *part++ = z[i] -= x * from[at];
         }
         const double rate = error / s;
-        for (std::size_t j = n; j-- > 0;) {
-            double v = step[j];
-            const double new_part = share[j];
-            for (std::size_t i = n, at = n * (n - 1) / 2 + j; --i > j;) {
-                at -= i;
-                v -= from[at] * step[i];
-                from[at] += new_part * *--part;
+        double* from = lower.data() + lower.size();
+        const double* part = left.data() + left.size();
+        for (std::size_t i = n; i-- > 0;) {
+            const double v = step[i];
+            weights[i] = clip(weights[i] + rate * v, -most_weight, most_weight);
+            from -= i;
+            part -= i;
+            for (std::size_t j = 0; j < i; ++j) {
+                step[j] -= from[j] * v;
+                from[j] += share[j] * part[j];
             }
-            step[j] = v;
-            weights[j] = clip(weights[j] + rate * v, -most_weight, most_weight);
         }
     }
 
@@ -87,10 +91,22 @@ class Stack {
     }
 
   private:
+    // x = L^-1 z for the logits z; `left` is, of each place of L, what is left of z when the
+    // columns up to it are taken off.
+    void solve() {
+        const double* from = lower.data();
+        double* part = left.data();
+        for (std::size_t i = 0; i < n; ++i) {
+            double rest = logits[i];
+            for (std::size_t j = 0; j < i; ++j) *part++ = rest -= solved[j] * *from++;
+            solved[i] = rest;
+        }
+    }
+
     static constexpr double pull = 10.0, most_weight = 64.0;
     std::size_t n;
     std::vector<double> weights, diagonal, inverse, lower;
-    std::vector<double> logits, step, share, left;  // of one round
+    std::vector<double> asked, logits, solved, step, share, left;  // of one round
 };
 
 // A mix of hints and of their stack, weighted by how likely each made the outcomes so far (fixed
@@ -114,6 +130,7 @@ class Mix final : public Hint {
           sees(std::move(sees_)),
           stack(own.size()),
           start(own.size() + 1),
+          now(own.size()),
           at{std::vector<double>(own.size() + 1)} {
         const double models = static_cast<double>(inputs),
                      likely = own.size() > inputs ? second : 0.0;
@@ -134,13 +151,16 @@ class Mix final : public Hint {
           weights(other.weights),
           rounds(other.rounds),
           lag(other.lag),
+          now(other.now),
           at(other.at) {
         for (const auto& hint : other.own) own.push_back(hint->clone());
     }
     std::unique_ptr<Hint> clone() const override { return std::make_unique<Mix>(*this); }
     std::size_t notes() const override { return weights.size() + 1; }
     void shorten(double* kept) const override {
-        std::transform(kept, kept + weights.size(), kept, rough);
+        for (std::size_t i = 0; i < own.size(); ++i)
+            kept[i] = lengthened(shortened(kept[i], stack.logit_of(i, kept[i])));
+        kept[own.size()] = rough(kept[own.size()]);
     }
 
     std::vector<Hint*> members() override {
@@ -164,7 +184,8 @@ class Mix final : public Hint {
 
   protected:
     double say(const Score* scores) override {
-        for (std::size_t i = 0; i < own.size(); ++i) at.said[i] = own[i]->predict(scores + sees[i]);
+        ask(scores);
+        std::copy(now.begin(), now.end(), at.said.begin());
         at.said.back() = at.stacked = stack.say(at.said.data());
         at.round = rounds;
         double p = 0.0;
@@ -179,14 +200,15 @@ class Mix final : public Hint {
         reweigh(y, pace);
         rounds += weight;
         for (std::size_t i = 0; i < own.size(); ++i)
-            own[i]->learn(scores + sees[i], y, nullptr, weight);
+            own[i]->absorb(scores + sees[i], now[i], y, weight);
     }
 
     // The rounds are kept over a power of two: exact, and from 0 to 1 like the others.
     void note(double* kept) const override {
         *std::copy(at.said.begin(), at.said.end(), kept) = at.round / most_rounds;
     }
-    void recall(const double* kept) override {
+    void recall(const Score* scores, const double* kept) override {
+        if (!knows(scores)) ask(scores);
         std::copy(kept, kept + at.said.size(), at.said.begin());
         at.round = kept[at.said.size()] * most_rounds;
         at.stacked = stack.say(at.said.data());
@@ -199,6 +221,10 @@ class Mix final : public Hint {
         double round = 0.0;
         double stacked = 0.0;  // by the stack as it is now
     };
+
+    void ask(const Score* scores) {
+        for (std::size_t i = 0; i < own.size(); ++i) now[i] = own[i]->say(scores + sees[i]);
+    }
 
     bool first_of_its_score(std::size_t i) const {
         return i == 0 || (i < own.size() && sees[i] != sees[i - 1]);
@@ -230,7 +256,8 @@ class Mix final : public Hint {
     Stack stack;
     std::vector<double> start, weights;
     double rounds = 0.0, lag = 0.0;
-    Forecast at;  // what say or recall left for absorb
+    std::vector<double> now;  // what the members say
+    Forecast at;              // what say or recall left for absorb
 };
 
 }  // namespace truecast::hints

@@ -68,7 +68,7 @@ void restore(Ladder& ladder, const nb::dict& numbers) {
 void run_streams(Ladder& start, Array<const std::uint8_t, 2> y, Array<double, 2> said,
                  Array<std::int64_t, 2> biases, Array<std::int64_t, 1> cells,
                  Array<std::uint64_t, 2> deviations, Array<double, 1> squared_errors,
-                 std::size_t threads) {
+                 Array<std::int64_t, 2> sums, std::size_t threads) {
     at_rest(start);
     const std::size_t streams = y.shape(0), points = start.biases.size();
     require(said.shape(0) == streams && said.shape(1) == y.shape(1),
@@ -79,20 +79,13 @@ void run_streams(Ladder& start, Array<const std::uint8_t, 2> y, Array<double, 2>
             "there must be an entry for each stream");
     require(deviations.shape(0) == streams && deviations.shape(1) == 2,
             "deviations must have shape (streams, 2)");
-    std::vector<Position> positions(streams, start.at);
-    for (std::size_t s = 0; s < streams; ++s)
-        std::copy(start.biases.begin(), start.biases.end(), biases.data() + s * points);
-    {
-        nb::gil_scoped_release unlocked;
-        Streams{start, streams, y.shape(1), y.data(), said.data(), biases.data(), positions.data()}
-            .run_on(threads);
-    }
-    for (std::size_t s = 0; s < streams; ++s) {
-        cells.data()[s] = positions[s].cell;
-        deviations.data()[2 * s] = positions[s].deviation.high;
-        deviations.data()[2 * s + 1] = positions[s].deviation.low;
-        squared_errors.data()[s] = positions[s].squared_error;
-    }
+    require(sums.shape(0) == streams && sums.shape(1) == 4, "sums must have shape (streams, 4)");
+    nb::gil_scoped_release unlocked;
+    Streams{start,        streams,           y.shape(1),
+            y.data(),     said.data(),       biases.data(),
+            cells.data(), deviations.data(), squared_errors.data(),
+            sums.data()}
+        .run_on(threads);
 }
 
 void sums_of_streams(const Ladder& ladder, Array<const std::int64_t, 2> biases,
@@ -101,14 +94,8 @@ void sums_of_streams(const Ladder& ladder, Array<const std::int64_t, 2> biases,
     require(biases.shape(1) == points, "biases must have shape (streams, points)");
     require(out.shape(0) == biases.shape(0) && out.shape(1) == 4,
             "out must have shape (streams, 4)");
-    for (std::size_t s = 0; s < biases.shape(0); ++s) {
-        const Sums row =
-            sums(ladder.points.data(), biases.data() + s * points, points, ladder.denominator);
-        std::int64_t* to = out.data() + 4 * s;
-        to[0] = static_cast<std::int64_t>(row.bias.low),
-        to[1] = static_cast<std::int64_t>(row.left.low) + row.moved;
-        to[2] = row.rest, to[3] = row.count;
-    }
+    for (std::size_t s = 0; s < biases.shape(0); ++s)
+        write_sums(ladder, biases.data() + s * points, out.data() + 4 * s);
 }
 
 }  // namespace
@@ -188,7 +175,7 @@ NB_MODULE(kernels, m) {
             "The deviation over twice `denominator`.");
 
     m.def("run_streams", &run_streams, "start"_a, "outcomes"_a, "said"_a, "biases"_a, "cells"_a,
-          "deviations"_a, "squared_errors"_a, "threads"_a);
+          "deviations"_a, "squared_errors"_a, "sums"_a, "threads"_a);
     m.def("sums_of_streams", &sums_of_streams, "ladder"_a, "biases"_a, "out"_a);
     bind_arc(m);
     bind_delimited(m);

@@ -46,12 +46,15 @@ using Scores = std::vector<hints::Score>;
 
 // A forecast until its outcome comes.
 struct Awaited {
-    Members of;
+    Members several;  // its groups; nothing if it is of everyone only, as most are
     Placed made;
-    std::int64_t event;
+    std::int64_t event = Events::none;
     std::vector<double> kept;  // the scores, then the hint's notes
 
-    const Members& groups() const { return of; }
+    const Members& groups() const {
+        static const Members everyone{0};
+        return several.empty() ? everyone : several;
+    }
     bool said(nb::handle p) const {
         return PyFloat_Check(p.ptr()) != 0 && PyFloat_AS_DOUBLE(p.ptr()) == made.said;
     }
@@ -73,7 +76,8 @@ struct Desk : Shared {
     Events events;
     hints::Bursts bursts;
     std::vector<double>
-        asked;  // the scores that `observe` is about, if the guard awaits an outcome
+        asked;   // the scores that `observe` is about, if the guard awaits an outcome
+    Scores row;  // of the round at hand
 
     Desk(nb::object hint_, double budget, bool nudges, nb::object ticket_type_, std::size_t groups,
          std::size_t tickets_)
@@ -142,10 +146,12 @@ class Issue {
     double hint;
 
   public:
-    Issue(Desk& desk, Members of, const Scores& scores, std::int64_t event) {
+    Issue(Desk& desk, const Members& of, const Scores& scores, std::int64_t event) {
         Hint& from = *desk.held().hint;
         Awaited& forecast = room[desk.issued];
-        forecast = {std::move(of), {}, event, given(scores, from.notes())};
+        if (of.size() > 1) forecast.several = of;
+        forecast.event = event;
+        forecast.kept = given(scores, from.notes());
         hint = from.issue(scores.data(), forecast.kept.data() + scores.size());
         from.shorten(forecast.kept.data() + scores.size());
         desk.events.prepare(event, desk.issued);
@@ -155,13 +161,13 @@ class Issue {
     double keep(Desk& desk, Tickets& given_up) {
         if (desk.full()) {
             const Awaited& oldest = desk.tickets.begin()->second;
-            desk.guard.give_up(oldest.made, oldest.of);
+            desk.guard.give_up(oldest.made, oldest.groups());
             desk.bursts.given_up();
             desk.events.closed(oldest.event);
             given_up.insert(desk.tickets.extract(desk.tickets.begin()));
         }
         Awaited& forecast = room.begin()->second;
-        forecast.made = desk.guard.issue(hint, forecast.of);
+        forecast.made = desk.guard.issue(hint, forecast.groups());
         desk.bursts.issued();
         desk.events.issued(forecast.event, desk.issued);
         desk.tickets.insert(desk.tickets.end(), room.extract(room.begin()));
@@ -194,16 +200,16 @@ nb::object issue(Desk& desk, nb::handle score, nb::handle group, nb::handle even
 void settle(Desk& desk, Tickets::iterator found, bool y, Tickets* resolved = nullptr) {
     const Awaited& forecast = found->second;
     const HintHolder& held = desk.held();
-    const Scores scores = again(held, forecast.kept.data());
+    held.read(forecast.kept.data(), desk.row);
     const std::int64_t mates = desk.events.mates(forecast.event);
     hints::Bursts bursts = desk.bursts;
     const double weight = bursts.weight((y ? 1.0 : 0.0) - forecast.made.said, mates);
-    held.hint->learn(scores.data(), y, forecast.kept.data() + scores.size(), weight);
+    held.hint->learn(desk.row.data(), y, forecast.kept.data() + desk.row.size(), weight);
     desk.bursts = bursts;
-    desk.guard.settle_late(forecast.made, forecast.of, y, {weight, bursts.effect()});
+    desk.guard.settle_late(forecast.made, forecast.groups(), y, {weight, bursts.effect()});
     desk.events.closed(forecast.event);
     if (resolved != nullptr)
-        resolved->insert(desk.tickets.extract(found));
+        resolved->insert(resolved->end(), desk.tickets.extract(found));  // mostly in order
     else
         desk.tickets.erase(found);
 }
@@ -218,7 +224,7 @@ void resolve(Desk& desk, nb::handle given, nb::handle y) {
 
 void give_up(Desk& desk, nb::handle given) {
     const auto found = Handed(desk.ticket_type, given).find(desk, given);
-    desk.guard.give_up(found->second.made, found->second.of);
+    desk.guard.give_up(found->second.made, found->second.groups());
     desk.bursts.given_up();
     desk.events.closed(found->second.event);
     desk.tickets.erase(found);
@@ -232,8 +238,9 @@ struct Resolving {
     void add(const Desk& desk, std::int64_t ticket) {
         const auto found = desk.tickets.find(ticket);
         if (found == desk.tickets.end()) return;  // of this batch, or not awaited
-        groups.insert(groups.end(), found->second.of.begin(), found->second.of.end());
-        additions += found->second.of.size();
+        const Members& of = found->second.groups();
+        groups.insert(groups.end(), of.begin(), of.end());
+        additions += of.size();
     }
 };
 
@@ -259,7 +266,10 @@ class Before {
           issued(desk.issued) {}
 
     // Tickets that the batch itself issued and gave up need not come back.
-    void forget_own() { given_up.erase(given_up.lower_bound(issued), given_up.end()); }
+    void forget_own() {
+        while (!given_up.empty() && given_up.rbegin()->first >= issued)
+            given_up.erase(std::prev(given_up.end()));
+    }
 
     void restore() {
         desk.held().hint = std::move(hint);
@@ -356,8 +366,8 @@ void replay(Desk& desk, Array<const double, 2> scores, nb::handle groups,
                        if (runs_python) hint.at(static_cast<std::int64_t>(t));
                        const std::int64_t event =
                            events.shape(0) == 0 ? Events::none : events.data()[t];
-                       Issue forecast(desk, plan.of(t),
-                                      again(desk.held(), scores.data() + t * models), event);
+                       desk.held().read(scores.data() + t * models, desk.row);
+                       Issue forecast(desk, plan.of(t), desk.row, event);
                        said.data()[t] = forecast.keep(desk, before.given_up);
                        before.forget_own();
                        known.add(t, known_at.data()[t]);
@@ -399,8 +409,8 @@ std::int64_t steps(Desk& desk, Array<const double, 2> scores, nb::handle groups,
                 if (runs_python) hint.at(static_cast<std::int64_t>(issued));
                 const std::int64_t event =
                     events.shape(0) == 0 ? Events::none : events.data()[issued];
-                Issue forecast(desk, plan.of(issued),
-                               again(desk.held(), scores.data() + issued * models), event);
+                desk.held().read(scores.data() + issued * models, desk.row);
+                Issue forecast(desk, plan.of(issued), desk.row, event);
                 said.data()[t] = forecast.keep(desk, before.given_up);
                 before.forget_own();
                 ++issued;
@@ -543,12 +553,13 @@ nb::dict table(Desk& desk) {
         table.key.push_back(ticket.made.key);
         table.worst.push_back(ticket.made.worst);
         table.event.push_back(ticket.event);
-        table.members.push_back(static_cast<std::int64_t>(ticket.of.size()) - 1);
-        table.group.insert(table.group.end(), ticket.of.begin() + 1, ticket.of.end());
+        const Members& of = ticket.groups();
+        table.members.push_back(static_cast<std::int64_t>(of.size()) - 1);
+        table.group.insert(table.group.end(), of.begin() + 1, of.end());
         const auto notes = ticket.kept.begin() + models;
         table.score.insert(table.score.end(), ticket.kept.begin(), notes);
         table.forecast.push_back(ticket.made.said);
-        if (ticket.of.size() > 1)
+        if (of.size() > 1)
             for (const double p : aim_of(ticket.made)) table.aim.push_back(hints::shortened(p));
         table.same.push_back(number >= since);
         if (number < since)
@@ -597,6 +608,7 @@ class Reader {
             for (double& p : from_hint) p = hints::lengthened(next(table.aim, aim));
         const Placed made =
             placed(table.forecast[row], table.key[row], table.worst[row], from_hint.data());
+        if (of.size() == 1) of = {};
         Awaited found{std::move(of), made, table.event[row], given(scores, each)};
         double* notes = found.kept.data() + models;
         if (table.same[row] == 0) {

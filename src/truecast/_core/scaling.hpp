@@ -3,9 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "hints.hpp"
@@ -18,7 +19,7 @@ using Numbers = std::vector<double>;
 inline void softmax(Numbers& z) {
     const double top = *std::max_element(z.begin(), z.end());
     double total = 0.0;
-    for (double& each : z) total += each = std::exp(each - top);
+    for (double& each : z) total += each = each < top ? std::exp(each - top) : 1.0;
     for (double& each : z) each /= total;
 }
 
@@ -167,31 +168,48 @@ struct MatrixScaling {
     }
     template <std::size_t n>
     TRUECAST_APART void learn_twos(std::size_t k, double error, double weight) {
-        learn_row<n>(k, error, weight);
+        learn_row<n, false>(k, error, weight);
     }
     template <std::size_t n>
     TRUECAST_APART TRUECAST_FOUR_AT_A_TIME void learn_fours(std::size_t k, double error,
                                                             double weight) {
-        learn_row<n>(k, error, weight);
+        learn_row<n, true>(k, error, weight);
     }
 
-    // A number for each column, in blocks of four. The last of them may begin before the one before
-    // it ends; both then find the same for the columns that they share.
-    template <std::size_t n>
+    // The columns of a row in blocks, each of numbers that are computed with together. The last
+    // block may begin before the one before it ends: both find the same where they overlap.
+    template <std::size_t n, bool fours>
     struct Blocks {
-        static constexpr std::size_t wide = n < 4 ? n : 4, count = (n + wide - 1) / wide;
-        std::array<double, count * wide> values{};
-
-        // Calls `use` with every column, and its place among the values.
-        template <typename Use>
-        static TRUECAST_INLINE void each(Use use) {
-            for (std::size_t b = 0; b < count; ++b)
-                for (std::size_t c = 0; c < wide; ++c)
-                    use(std::min(b * wide, n - wide) + c, b * wide + c);
+#ifdef __GNUC__
+        struct Two {
+            typedef double Block __attribute__((vector_size(16)));
+        };
+        struct Four {
+            typedef double Block __attribute__((vector_size(32)));
+        };
+        using Block = typename std::conditional_t<fours && n >= 4, Four, Two>::Block;
+#else
+        using Block = double;
+#endif
+        static constexpr std::size_t wide = sizeof(Block) / sizeof(double);
+        static constexpr std::size_t count = (n + wide - 1) / wide;
+        static constexpr std::size_t at(std::size_t b) { return std::min(b * wide, n - wide); }
+        template <typename Any>
+        static TRUECAST_INLINE double one(const Any& of, [[maybe_unused]] std::size_t c) {
+            if constexpr (std::is_same_v<Any, double>)
+                return of;
+            else
+                return of[c];
+        }
+        static TRUECAST_INLINE void read(Block& to, const double* row, std::size_t b) {
+            std::memcpy(&to, row + at(b), sizeof to);
+        }
+        static TRUECAST_INLINE void write(const Block& from, double* row, std::size_t b) {
+            std::memcpy(row + at(b), &from, sizeof from);
         }
     };
 
-    template <std::size_t n>
+    template <std::size_t n, bool fours>
     TRUECAST_INLINE void learn_row(std::size_t k, double error, double weight) {
         double* const __restrict r = inverse.data() + k * n * n;
         const double* const __restrict z = input.data();
@@ -203,22 +221,32 @@ struct MatrixScaling {
             const double kept = 1.0 - weight * (1.0 - keep);
             if (trace <= kept * static_cast<double>(n) / pull) grown = 1.0 / kept;
         }
-        Blocks<n> all;
+        using All = Blocks<n, fours>;
+        typename All::Block sums[All::count] = {}, old;
         for (std::size_t i = 0; i < n; ++i)
-            all.each([&](std::size_t j, std::size_t to) { all.values[to] += r[i * n + j] * z[i]; });
-        all.each([&](std::size_t j, std::size_t from) { s[j] = all.values[from]; });
+            for (std::size_t b = 0; b < All::count; ++b) {
+                All::read(old, r + i * n, b);
+                sums[b] += old * z[i];
+            }
         double along = 0.0;
-        for (std::size_t i = 0; i < n; ++i) along += s[i] * z[i];
+        for (std::size_t b = 0; b < All::count; ++b) {
+            All::write(sums[b], s, b);
+            All::read(old, z, b);
+            old *= sums[b];
+            const std::size_t seen = b * All::wide - All::at(b);  // by the block before
+            for (std::size_t c = seen; c < All::wide; ++c) along += All::one(old, c);
+        }
         if (!(along > 0.0)) return restart(k);  // rounding has taken its sign
         const double bend = std::fabs(error) / 2.0 + tiny;
         const double d = 1.0 + grown * bend * along, part = grown * grown * bend / d;
         for (std::size_t i = 0; i < n; ++i) {
             const double by = part * s[i];
-            double* const __restrict q = r + i * n;
-            Blocks<n> made;
-            made.each(
-                [&](std::size_t j, std::size_t to) { made.values[to] = grown * q[j] - by * s[j]; });
-            made.each([&](std::size_t j, std::size_t from) { q[j] = made.values[from]; });
+            typename All::Block made[All::count];
+            for (std::size_t b = 0; b < All::count; ++b) {
+                All::read(old, r + i * n, b);
+                made[b] = grown * old - by * sums[b];
+            }
+            for (std::size_t b = 0; b < All::count; ++b) All::write(made[b], r + i * n, b);
         }
         double* const w = rows.data() + k * n;
         const double rate = error * grown / d;

@@ -41,9 +41,7 @@ def _numbers(context: click.Context, option: click.Parameter, text: str) -> list
         ) from None
 
 
-@click.command(
-    cls=Once, short_help="Let forecasters play against adversaries; print and plot the distances."
-)
+@click.command(cls=Once)
 @click.option(
     "--rounds",
     callback=_numbers,

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from truecast.tally import Tally
 
 
-@click.command(
-    cls=Once, short_help="Compute how far scores are from calibrated ones, between proven bounds."
-)
+@click.command(cls=Once)
 @arguments("file", "outcome", "score")
 @click.option(
     "--weight",

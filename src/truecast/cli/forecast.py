@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _ROWS = 1 << 16
 
 
-@click.command(cls=Once, short_help="Forecast outcomes from earlier ones, with a certificate.")
+@click.command(cls=Once)
 @arguments("file")
 @click.option(
     "-o",

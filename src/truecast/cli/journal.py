@@ -66,7 +66,7 @@ def _progress(last: int) -> Callable[[int], None] | None:
     return tell
 
 
-@click.group(short_help="Check, export or replay what a service has written.")
+@click.group()
 def journal() -> None:
     """Check, export or replay the journal of `truecast serve`.
 

@@ -36,9 +36,7 @@ _LONGEST = 24  # letters of a name above a column
 _SHORTEST = 8  # room for the name of a group
 
 
-@click.command(
-    cls=Once, short_help="Measure how calibrated, and how good, the scores in a file are."
-)
+@click.command(cls=Once)
 @arguments(
     "file", "outcome", "scores", "classes", "weight", "by", "resamples", "json", "cells", "skip_bad"
 )
@@ -189,13 +187,11 @@ def titled(score: str, verdict: str) -> str:
 
 def judge(name: str, tally: Tally, resamples: int | None) -> Judged:
     """Return the verdict of the page, by the same computation."""
-    from truecast.report.findings import find
+    from truecast.report import findings
     from truecast.report.verdict import notes, verdict
     from truecast.report.words import where_sentences
 
-    found = find(
-        name, tally, groups=None, after=None, level=0.9, resamples=resamples, random_state=0
-    )
+    found = findings.judge(name, tally, resamples, random_state=0)
     found_verdict = verdict(found)
     return Judged(
         figures=found.figures,

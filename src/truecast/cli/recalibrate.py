@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 _LONGEST_GROUP = 30  # letters of its name
 
 
-@click.command(
-    cls=Once, short_help="Recalibrate the scores in a file, row by row, with a certificate."
-)
+@click.command(cls=Once)
 @arguments("file")
 @click.option(
     "-o",

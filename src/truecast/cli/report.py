@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from truecast.files import ClassTallies, Tallies
 
 
-@click.command(
-    cls=Once, short_help="Write a page about the scores in a file, to read and to share."
-)
+@click.command(cls=Once)
 @arguments("file")
 @click.option(
     "-o",

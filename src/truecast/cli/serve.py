@@ -18,9 +18,7 @@ DATA = "truecast-data"
 DATABASE = "truecast.db"
 
 
-@click.group(
-    cls=OnceGroup, invoke_without_command=True, short_help="Answer over HTTP, with a journal."
-)
+@click.group(cls=OnceGroup, invoke_without_command=True)
 @click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),

@@ -39,7 +39,7 @@ ALARM = 3  # exit code
 _SMOOTH = "smooth calibration error"
 
 
-@click.command(cls=Once, short_help="Follow a file, and say when forecasts are off.")
+@click.command(cls=Once)
 @arguments("file", "outcome", "scores", "classes")
 @click.option(
     "--by",

@@ -122,7 +122,8 @@ class Delimited:
             return None
         if block.startswith(BOM_UTF8):  # which the engine leaves out
             return None
-        numbers = np.empty((len(plain), block.count(b"\n") + 1))
+        # room for as many rows as there can be: memory that is not written to is not taken
+        numbers = np.empty((len(plain), len(block) // len(self.columns) + 1))
         rows = _core.read_numbers(block, self.separator, len(self.columns), plain, numbers)
         if rows < 0:
             return None

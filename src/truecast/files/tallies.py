@@ -29,7 +29,10 @@ __all__ = [
 MOST_FORECASTS = 1 << 24  # distinct ones that are kept apart: about 400 MB
 _LEAST_FORECASTS = 1 << 12  # that every group may have
 _MOST_GROUPS = 100_000
-_ROWS = 1 << 21  # counted at a time
+_ROWS = 1 << 21  # counted at a time, at first
+_LEAST_ROWS, _MOST_ROWS = 1 << 16, 1 << 23  # and later, if there are few or many forecasts
+_TIMES = 8  # as many rows as there are forecasts
+_UNWEIGHTED = 2  # columns: outcomes and forecasts
 
 Group = str | None
 
@@ -267,13 +270,27 @@ class GrowingTally:
         most = most or MOST_FORECASTS
         self._waiting.append(tuple(column for column in columns if column is not None))
         self._rows += len(self._waiting[-1][0])
-        if self._rows >= min(_ROWS, most):
+        if self._rows >= min(self._enough(), most):
             self._count(most)
+
+    def _enough(self) -> int:
+        """How many rows to count at a time: tallies of many forecasts take long to add.
+
+        Real weights are rounded when parts are added: which parts there are must not depend on the
+        forecasts.
+        """
+        forecasts = self._tally.forecasts
+        if not forecasts or len(self._waiting[0]) > _UNWEIGHTED:
+            return _ROWS
+        return min(max(_TIMES * forecasts, _LEAST_ROWS), _MOST_ROWS)
 
     def _count(self, most: int) -> None:
         if not self._waiting:
             return
-        y, p, *weight = (np.concatenate(column) for column in zip(*self._waiting, strict=True))
+        columns = self._waiting[0]
+        if len(self._waiting) > 1:
+            columns = tuple(map(np.concatenate, zip(*self._waiting, strict=True)))
+        y, p, *weight = columns
         self._tally.update(y, p, sample_weight=weight[0] if weight else None)
         self._waiting = []
         self._rows = 0

@@ -7,18 +7,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, Literal, cast
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
-from truecast.forecasters.base import (
-    MAX_HORIZON,
-    LadderForecaster,
-    check_horizon,
-    need_horizon_or_grid,
-)
+from truecast.forecasters.base import MAX_HORIZON, LadderForecaster, check_horizon, chosen_grid
 from truecast.ladder import CELL_RULES, CellRule
 
 __all__ = ["AlmostOneStepAhead"]
@@ -89,6 +84,8 @@ class AlmostOneStepAhead(LadderForecaster):
     True
     """
 
+    _options = ("_horizon", "grid", "_at", "_cell")
+
     def __init__(
         self,
         *,
@@ -100,11 +97,7 @@ class AlmostOneStepAhead(LadderForecaster):
         rounds = check_horizon(horizon)
         _check.choice("at", at, PLACES)
         _check.choice("cell", cell, tuple(CELL_RULES))
-        need_horizon_or_grid(horizon, grid)
-        if grid is not None:
-            m = _check.whole_number("grid", grid, least=1, most=MAX_GRID)
-        else:
-            m = _paper_grid(cast("int", rounds), at)
+        m = chosen_grid(rounds, grid, lambda horizon: _paper_grid(horizon, at), most=MAX_GRID)
         points = np.arange(m + 1, dtype=np.int64)
         super().__init__(points, m, _said(points, at), cell)
         self._horizon, self._at, self._cell = rounds, at, cell
@@ -134,11 +127,6 @@ class AlmostOneStepAhead(LadderForecaster):
     def _bound(self, rounds: int) -> Fraction:
         """Theorem 5: T/m + (m - 1)/2 for an end of the cell, T/(2m) + (m - 1)/2 for its middle."""
         return _bound(rounds, self.grid, self.at)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this forecaster."""
-        return {"horizon": self.horizon, "grid": self.grid, "at": self.at, "cell": self.cell}
 
 
 def _paper_grid(horizon: int, at: Place) -> int:

@@ -80,11 +80,6 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
         super().__init__()
 
     @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this: none."""
-        return {}
-
-    @property
     def tally(self) -> Tally:
         """Forecasts so far, with their outcomes. O(knots)."""
         said = self._saved()

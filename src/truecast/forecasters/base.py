@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
@@ -115,9 +116,14 @@ def check_horizon(horizon: object, *, most: int = MAX_HORIZON) -> int | None:
     return None if horizon is None else _check.whole_number("horizon", horizon, least=1, most=most)
 
 
-def need_horizon_or_grid(horizon: int | None, grid: int | None) -> None:
-    """Refuse to guess when neither is given."""
-    if horizon is None and grid is None:
+def chosen_grid(
+    horizon: int | None, grid: int | None, best: Callable[[int], int], *, least: int = 1, most: int
+) -> int:
+    """Return the grid if given, else the best for the horizon; refuse to guess without either."""
+    if grid is not None:
+        return _check.whole_number("grid", grid, least=least, most=most)
+    if horizon is None:
         raise InputError(
             "horizon", "or grid must be given: the grid is fixed before the first round", None
         )
+    return min(best(horizon), most)

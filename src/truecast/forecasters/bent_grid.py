@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from fractions import Fraction
-from typing import Any, cast
 
 import numpy as np
 
 from truecast import _check
 from truecast.errors import InputError
-from truecast.forecasters.base import LadderForecaster, check_horizon, need_horizon_or_grid
+from truecast.forecasters.base import LadderForecaster, check_horizon, chosen_grid
 from truecast.ladder import CELL_RULES, CellRule
 
 __all__ = ["BentGrid"]
@@ -68,15 +67,14 @@ class BentGrid(LadderForecaster):
     True
     """
 
+    _options = ("_horizon", "grid", "_cell")
+
     def __init__(
         self, *, horizon: int | None = None, grid: int | None = None, cell: CellRule = "walk"
     ) -> None:
         rounds = check_horizon(horizon, most=MAX_HORIZON)
         _check.choice("cell", cell, tuple(CELL_RULES))
-        need_horizon_or_grid(horizon, grid)
-        if grid is None:
-            grid = self.best_grid(cast("int", rounds))
-        m = _check.whole_number("grid", grid, least=2, most=MAX_GRID)
+        m = chosen_grid(rounds, grid, self.best_grid, least=2, most=MAX_GRID)
         if m % 2:
             raise InputError(
                 "grid", "must be even, because the bent grid mirrors its cells at 1/2", grid
@@ -115,11 +113,6 @@ class BentGrid(LadderForecaster):
     def _bound(self, rounds: int) -> Fraction:
         """Theorem 7: kappa T + J + 5/4, for the grid as it is in integers."""
         return self.kappa * rounds + (self.grid // 2 - 1) + Fraction(5, 4)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this forecaster."""
-        return {"horizon": self.horizon, "grid": self.grid, "cell": self.cell}
 
 
 def _real_kappa(h: float) -> float:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core
 from truecast._renamed import renamed
-from truecast.certificate import ArcCertificate
 from truecast.errors import StateError
 from truecast.ladder import MAX_ROUNDS
 from truecast.ledger import certify, ledger_state, numbers_of, promised
 from truecast.state import Saveable
+
+if TYPE_CHECKING:
+    from truecast.certificate import ArcCertificate
 
 __all__ = ["BUDGETS", "Guard"]
 
@@ -73,6 +75,8 @@ class Guard(_core.Guard, Saveable):
 
     _oldest = 2
 
+    _options = ("_budget", "_nudge")
+
     def __init__(self, *, budget: float = 4.0, nudge: bool = False) -> None:
         self._budget = _check.within("budget", budget, *BUDGETS)
         self._nudge = _check.flag("nudge", nudge)
@@ -87,11 +91,6 @@ class Guard(_core.Guard, Saveable):
     def nudge(self) -> bool:
         """Whether hints are corrected for the errors of nearby forecasts."""
         return self._nudge
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this forecaster."""
-        return {"budget": self._budget, "nudge": self._nudge}
 
     def forecast_many(
         self, hints: ArrayLike, outcomes: ArrayLike, *, out: NDArray[np.float64] | None = None

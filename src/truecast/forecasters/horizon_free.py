@@ -76,6 +76,8 @@ class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
     True
     """
 
+    _options = ("_at", "_split")
+
     def __init__(self, *, at: Place = "outer", split: float = 0.25) -> None:
         _check.choice("at", at, ("outer", "middle"))
         self._at, self._split = at, _check.option("split", split, SPLITS)
@@ -92,11 +94,6 @@ class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
     def split(self) -> float:
         """The deviation at which a cell is split."""
         return self._split
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this forecaster."""
-        return {"at": self._at, "split": self._split}
 
     def _bound(self, rounds: int) -> Fraction:
         """docs/adaptive.md, theorems 3 to 5; never more than the number of rounds."""

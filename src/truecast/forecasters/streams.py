@@ -197,10 +197,9 @@ def _on_the_ladder(forecaster: LadderForecaster, y: NDArray[np.uint8], workers: 
     cells = np.empty(count, np.int64)
     words = np.empty((count, 2), np.uint64)
     squared_errors = np.empty(count)
-    _core.run_streams(forecaster, y, said, biases, cells, words, squared_errors, workers)
-
     sums = np.empty((count, 4), np.int64)
-    _core.sums_of_streams(forecaster, biases, sums)
+    _core.run_streams(forecaster, y, said, biases, cells, words, squared_errors, sums, workers)
+
     deviation = (words[:, 0] * 2.0**64 + words[:, 1]) / (2 * forecaster.denominator) * _UP
     bias = sums[:, 0] / forecaster.denominator * _UP
     pooled = (sums[:, 1] + sums[:, 2] / sums[:, 3]) / forecaster.denominator * _UP

@@ -1,43 +1,8 @@
 """Measures of calibration, one family a file: each takes outcomes and forecasts, or their tally."""
 
-from truecast.measures.binned import Bins, binned_calibration_error, reliability_bins
-from truecast.measures.by_value import calibration_error_by_value
-from truecast.measures.class_report import ClassReport
-from truecast.measures.class_scores import ClassDecompositions, class_decompositions
-from truecast.measures.classes import (
-    ClassErrors,
-    ClassUncertainty,
-    classwise_calibration_errors,
-    classwise_uncertainty,
-    confidence_calibration_error,
-    top_label_calibration_errors,
-    top_label_decision_loss,
-)
-from truecast.measures.clinical import (
-    CalibrationSlope,
-    Interval,
-    calibration_error_quantile,
-    calibration_in_the_large,
-    calibration_slope,
-    integrated_calibration_index,
-    observed_expected_ratio,
-)
-from truecast.measures.corp import Decomposition, ReliabilityCurve, reliability_curve
-from truecast.measures.decision import calibration_decision_loss, u_calibration_error
-from truecast.measures.energy import ArcEnergy, arc_energy
-from truecast.measures.finder import Stretch, Stretches, stretches
-from truecast.measures.kernel import laplace_calibration_error
-from truecast.measures.lower_distance import LowerDistance, lower_calibration_distance
-from truecast.measures.report import Report, measure
-from truecast.measures.scores import brier_score, log_loss
-from truecast.measures.smooth import (
-    SmoothWitness,
-    smooth_calibration_error,
-    smooth_calibration_witness,
-)
-from truecast.measures.smooth_ece import smooth_ece
-from truecast.measures.two_bins import averaged_two_bin_error
-from truecast.measures.uncertainty import Band, Uncertainty, reliability_band, uncertainty
+from typing import TYPE_CHECKING
+
+from truecast._lazy import lazily
 
 __all__ = [
     "ArcEnergy",
@@ -88,3 +53,67 @@ __all__ = [
     "u_calibration_error",
     "uncertainty",
 ]
+
+if not TYPE_CHECKING:
+    lazily(
+        __name__,
+        "figures",
+        "report",
+        "scores",
+        "smooth_ece",
+        "by_value",
+        "decision",
+        "kernel",
+        "two_bins",
+        "energy",
+        "smooth",
+        "binned",
+        "corp",
+        "lower_distance",
+        "clinical",
+        "uncertainty",
+        "finder",
+        "class_scores",
+        "classes",
+        "class_report",
+    )
+else:  # for type checkers and for the reference
+    from truecast.measures.binned import Bins, binned_calibration_error, reliability_bins
+    from truecast.measures.by_value import calibration_error_by_value
+    from truecast.measures.class_report import ClassReport
+    from truecast.measures.class_scores import ClassDecompositions, class_decompositions
+    from truecast.measures.classes import (
+        ClassErrors,
+        ClassUncertainty,
+        classwise_calibration_errors,
+        classwise_uncertainty,
+        confidence_calibration_error,
+        top_label_calibration_errors,
+        top_label_decision_loss,
+    )
+    from truecast.measures.clinical import (
+        CalibrationSlope,
+        Interval,
+        calibration_error_quantile,
+        calibration_in_the_large,
+        calibration_slope,
+        integrated_calibration_index,
+        observed_expected_ratio,
+    )
+    from truecast.measures.corp import Decomposition, ReliabilityCurve, reliability_curve
+    from truecast.measures.decision import calibration_decision_loss, u_calibration_error
+    from truecast.measures.energy import ArcEnergy, arc_energy
+    from truecast.measures.figures import measure
+    from truecast.measures.finder import Stretch, Stretches, stretches
+    from truecast.measures.kernel import laplace_calibration_error
+    from truecast.measures.lower_distance import LowerDistance, lower_calibration_distance
+    from truecast.measures.report import Report
+    from truecast.measures.scores import brier_score, log_loss
+    from truecast.measures.smooth import (
+        SmoothWitness,
+        smooth_calibration_error,
+        smooth_calibration_witness,
+    )
+    from truecast.measures.smooth_ece import smooth_ece
+    from truecast.measures.two_bins import averaged_two_bin_error
+    from truecast.measures.uncertainty import Band, Uncertainty, reliability_band, uncertainty

@@ -154,16 +154,13 @@ def reliability_bins(
     uniform = _uniform(n_bins)
     if _one_pass(y_true, y_prob, sample_weight, strategy):
         y, p = _check.predictions(y_true, y_prob)
-        sums = np.zeros((n_bins, 4), np.uint64)
-        if not _core.bin_rounds(p, y, uniform, sums):
+        counts, means = np.empty((2, n_bins), np.int64), np.empty((2, n_bins))
+        if not _core.bin_rounds(p, y, uniform, counts, means):
             _check.refuse_predictions(y, p)
         if len(y):
-            return _bins(
-                uniform,
-                sums[:, 0].astype(np.int64),
-                sums[:, 1].astype(np.int64),
-                _from_words(sums[:, 2:]),
-            )
+            counts.setflags(write=False)
+            means.setflags(write=False)
+            return Bins(uniform, *counts, *means)
     tally = as_tally(y_true, y_prob, sample_weight)
     edges = uniform if strategy == "uniform" else _quantile_edges(tally, n_bins)
     inner = np.searchsorted(tally.p, edges[1:-1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from truecast import _core
-from truecast.tally import Tally, as_tally
+from truecast.tally import Tally, tally_or_few
 
 __all__ = ["calibration_error_by_value"]
 
@@ -36,5 +36,5 @@ def calibration_error_by_value(
     >>> calibration_error_by_value([1, 0, 1, 1], [0.5, 0.5, 0.75, 0.75], total=True)
     0.5
     """
-    tally = as_tally(y_true, y_prob, sample_weight)
-    return _core.residual_sum(tally.p, tally.zeros, tally.ones) / (1 if total else tally.total)
+    rounds = tally_or_few(y_true, y_prob, sample_weight)
+    return _core.residual_sum(*rounds._columns) / (1 if total else rounds.total)

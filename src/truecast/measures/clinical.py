@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast import _check
+from truecast import _check, _core
 from truecast.measures.corp import ReliabilityCurve, reliability_curve
-from truecast.measures.logistic import best_line, best_shift
-from truecast.tally import Tally, as_tally, stretches
+from truecast.tally import FewRounds, Tally, tally_or_few
 
 __all__ = [
     "CalibrationSlope",
@@ -26,6 +25,20 @@ __all__ = [
 ]
 
 _NAN = math.nan
+_NONE = np.empty(0)
+_ALIKE = "all outcomes are alike", _NAN
+# why no line fits best, and the slope that is then approached, if any; numbered as in the core
+_NO_FIT = (
+    ("", _NAN),
+    ("a forecast of exactly 0 or 1 was wrong, which no line allows", _NAN),
+    ("all forecasts are 0 or 1", _NAN),
+    _ALIKE,
+    _ALIKE,
+    ("all forecasts are alike", _NAN),
+    ("a threshold separates zeros from ones", math.inf),
+    ("a threshold separates ones from zeros: the wrong way round", -math.inf),
+)
+_NO_SHIFT = {3: -math.inf, 4: math.inf}  # the shift that is approached: all zeros, all ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,20 +132,17 @@ def calibration_slope(
     O(n) for each Newton step after the tally, mostly 5 to 8 steps. R's `rms::val.prob` finds the
     same line, but leaves out all forecasts of 0 and 1, the wrong ones too.
     """
-    tally = as_tally(y_true, y_prob, sample_weight)
+    rounds = tally_or_few(y_true, y_prob, sample_weight)
     level = _check.between("level", level, 0, 1)
-    inner, left_out, wrong = _uncertain(tally)
-    why, slope = _no_line(inner, wrong)
-    if why:
+    weight, why, a, b, *variances = _core.logistic_line(*rounds._columns)
+    left_out = weight if rounds.weighted else int(weight)
+    reason, slope = _NO_FIT[int(why)]
+    if reason:
         none = Interval(_NAN, _NAN, _NAN, level)
-        return CalibrationSlope(replace(none, estimate=slope), none, left_out, why)
-    (a, b), variances = best_line(_logits(inner.p), inner.zeros, inner.ones)
-    wide = _quantile(level) * np.sqrt(variances) if not tally.weighted else np.full(2, _NAN)
-    return CalibrationSlope(
-        Interval(b, b - float(wide[1]), b + float(wide[1]), level),
-        Interval(a, a - float(wide[0]), a + float(wide[0]), level),
-        left_out,
-    )
+        return CalibrationSlope(Interval(slope, _NAN, _NAN, level), none, left_out, reason)
+    wide = (_wide(variance, level, rounds) for variance in variances)
+    intercept, slope_of_line = _around(a, next(wide), level), _around(b, next(wide), level)
+    return CalibrationSlope(slope_of_line, intercept, left_out)
 
 
 def calibration_in_the_large(
@@ -166,16 +176,12 @@ def calibration_in_the_large(
     >>> round(found.estimate, 4) == round(math.log(3), 4)
     True
     """
-    tally = as_tally(y_true, y_prob, sample_weight)
+    rounds = tally_or_few(y_true, y_prob, sample_weight)
     level = _check.between("level", level, 0, 1)
-    inner, _, wrong = _uncertain(tally)
-    if wrong or not inner.total:
-        return Interval(_NAN, _NAN, _NAN, level)
-    if _alike(inner):
-        return Interval(math.inf if inner.ones.any() else -math.inf, _NAN, _NAN, level)
-    a, variance = best_shift(_logits(inner.p), inner.zeros, inner.ones)
-    wide = _NAN if tally.weighted else _quantile(level) * math.sqrt(variance)
-    return Interval(a, a - wide, a + wide, level)
+    why, a, variance = _core.logistic_shift(*rounds._columns)
+    if why:
+        return Interval(_NO_SHIFT.get(int(why), _NAN), _NAN, _NAN, level)
+    return _around(a, _wide(variance, level, rounds), level)
 
 
 def observed_expected_ratio(
@@ -207,13 +213,13 @@ def observed_expected_ratio(
     >>> tc.observed_expected_ratio([1, 1, 0, 0], [0.5, 0.25, 0.125, 0.125]).estimate
     2.0
     """
-    tally = as_tally(y_true, y_prob, sample_weight)
+    rounds = tally_or_few(y_true, y_prob, sample_weight)
     level = _check.between("level", level, 0, 1)
-    ones, expected = float(tally.ones.sum()), float(tally.p @ _weights(tally))
+    ones, expected = _core.observed_expected(*rounds._columns)
     if not expected:
         return Interval(math.inf if ones else _NAN, _NAN, _NAN, level)
-    low, high = (_NAN, _NAN) if tally.weighted else _wilson(ones, tally.total, level)
-    scale = tally.total / expected
+    low, high = (_NAN, _NAN) if rounds.weighted else _wilson(ones, rounds.total, level)
+    scale = rounds.total / expected
     return Interval(ones / expected, low * scale, high * scale, level)
 
 
@@ -244,8 +250,7 @@ def integrated_calibration_index(
     >>> tc.integrated_calibration_index([0, 0, 1, 1], [0.25, 0.25, 0.5, 0.5])
     0.375
     """
-    tally = as_tally(y_true, y_prob, sample_weight)
-    return curve_errors(tally, reliability_curve(tally))[0]
+    return _curve_errors(tally_or_few(y_true, y_prob, sample_weight))[0]
 
 
 def calibration_error_quantile(
@@ -272,94 +277,39 @@ def calibration_error_quantile(
     >>> [tc.calibration_error_quantile(y, p, q=q) for q in (0.5, 0.9, 1)]
     [0.25, 0.5, 0.5]
     """
-    tally = as_tally(y_true, y_prob, sample_weight)
-    q = _check.within("q", q, 0, 1)
-    return curve_errors(tally, reliability_curve(tally), q)[1]
+    rounds = tally_or_few(y_true, y_prob, sample_weight)
+    return _curve_errors(rounds, _check.within("q", q, 0, 1))[1]
+
+
+def _curve_errors(rounds: Tally | FewRounds, *quantiles: float) -> list[float]:
+    if isinstance(rounds, Tally):
+        return curve_errors(rounds, reliability_curve(rounds), *quantiles)
+    distance, *found = _core.curve_errors(*rounds._columns, _array(quantiles))
+    return [distance / rounds.total, *found]
 
 
 def curve_errors(tally: Tally, curve: ReliabilityCurve, *quantiles: float) -> list[float]:
     """Return the mean distance of the forecasts from the curve, then quantiles of it."""
-    errors = np.empty(len(tally.p))
-    for some in stretches(len(errors)):
-        errors[some] = np.abs(tally.p[some] - curve(tally.p[some]))
-    weights = _weights(tally)
-    mean = float(errors @ weights / tally.total)
-    return [mean, *_quantiles(errors, weights, quantiles)]
+    distance, *found = _core.curve_errors(
+        *tally._columns, curve.lower, curve.rate, _array(quantiles)
+    )
+    return [distance / tally.total, *found]
 
 
-def _weights(tally: Tally) -> NDArray[np.float64]:
-    """Return the weights as products need them, which would copy integers."""
-    weights: NDArray[np.float64] = np.add(tally.zeros, tally.ones, dtype=np.float64)
-    return weights
+def _array(quantiles: tuple[float, ...]) -> NDArray[np.float64]:
+    return np.array(quantiles) if quantiles else _NONE
 
 
-def _quantiles(
-    values: NDArray[np.float64], weights: NDArray[Any], shares: Sequence[float]
-) -> list[float]:
-    """Return the least values that at least these shares of the weight do not exceed.
-
-    The values may change places.
-    """
-    if not shares:
-        return []
-    if (weights == 1).all():  # nothing need be sorted
-        ranks = [max(math.ceil(share * len(values)), 1) - 1 for share in shares]
-        values.partition(ranks)
-    else:
-        order = np.argsort(values, kind="stable")
-        values, reached = values[order], np.cumsum(weights[order])
-        found = np.searchsorted(reached, np.multiply(shares, reached[-1]))
-        ranks = np.minimum(found, len(values) - 1).tolist()
-    return [float(values[rank]) for rank in ranks]
+def _around(estimate: float, wide: float, level: float) -> Interval:
+    return Interval(estimate, estimate - wide, estimate + wide, level)
 
 
-def _uncertain(tally: Tally) -> tuple[Tally, int | float, bool]:
-    """Return the tally without 0 and 1, the weight left out, and whether one of these was wrong."""
-    p, zeros, ones = tally.p, tally.zeros, tally.ones
-    low, high = np.searchsorted(p, 0.0, side="right"), np.searchsorted(p, 1.0)
-    if high - low == len(p):
-        return tally, 0.0 if tally.weighted else 0, False
-    missed = ones[:low].any() or zeros[high:].any()
-    inner = Tally._of(p[low:high], zeros[low:high], ones[low:high])
-    left_out = (zeros[:low] + ones[:low]).sum() + (zeros[high:] + ones[high:]).sum()
-    return inner, left_out.item(), bool(missed)
+def _wide(variance: float, level: float, rounds: Tally | FewRounds) -> float:
+    """Return half of an interval, by an estimate's variance; real weights do not tell that."""
+    return _NAN if rounds.weighted else _quantile(level) * math.sqrt(variance)
 
 
-def _no_line(inner: Tally, wrong: bool) -> tuple[str, float]:
-    """Return why no line fits best, and the slope that is then approached, if any."""
-    if wrong:
-        return "a forecast of exactly 0 or 1 was wrong, which no line allows", _NAN
-    if not inner.total:
-        return "all forecasts are 0 or 1", _NAN
-    if _alike(inner):
-        return "all outcomes are alike", _NAN
-    if len(inner.p) == 1:
-        return "all forecasts are alike", _NAN
-    zeros, ones = _ends(inner.zeros), _ends(inner.ones)
-    if zeros[1] <= ones[0]:
-        return "a threshold separates zeros from ones", math.inf
-    if ones[1] <= zeros[0]:
-        return "a threshold separates ones from zeros: the wrong way round", -math.inf
-    return "", _NAN
-
-
-def _ends(counts: NDArray[Any]) -> tuple[int, int]:
-    """Return where the first and the last count above 0 are; there are such."""
-    seen = counts > 0
-    return int(seen.argmax()), len(seen) - 1 - int(seen[::-1].argmax())
-
-
-def _alike(tally: Tally) -> bool:
-    return not (tally.zeros.any() and tally.ones.any())
-
-
-def _logits(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    logits = np.log(p)
-    for some in stretches(len(p)):
-        logits[some] -= np.log1p(-p[some])
-    return logits
-
-
+@lru_cache(maxsize=16)
 def _quantile(level: float) -> float:
     from statistics import NormalDist  # slow to import, and for this alone
 

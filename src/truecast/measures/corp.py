@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from truecast import _core
 from truecast.measures.scores import brier_score, log_loss
-from truecast.tally import Tally, as_tally
+from truecast.tally import FewRounds, Tally, tally_or_few
 
 __all__ = [
     "Decomposition",
@@ -106,25 +106,47 @@ def reliability_curve(
     O(n) after the tally, by pooling adjacent violators; rates are compared in integers unless there
     are real weights.
     """
-    tally = as_tally(y_true, y_prob, sample_weight)
+    rounds = tally_or_few(y_true, y_prob, sample_weight)
+    return _curve_of_few(rounds) if isinstance(rounds, FewRounds) else _curve_of(rounds)
+
+
+def _curve_of_few(rounds: FewRounds) -> ReliabilityCurve:
+    memory = np.empty(5 * rounds.total)
+    blocks, brier, log, *of_rates = _core.curve_of_rounds(*rounds._columns, memory)
+    memory = memory[: 5 * int(blocks)].copy()
+    memory.setflags(write=False)
+    lower, upper, rates, *counts = memory.reshape(5, -1)
+    zeros, ones = (count.view(np.int64) for count in counts)
+    parts = _decompositions(brier / rounds.total, log / rounds.total, *of_rates)
+    return ReliabilityCurve(lower, upper, rates, zeros, ones, *parts)
+
+
+def _curve_of(tally: Tally) -> ReliabilityCurve:
     starts, zeros, ones = isotonic_blocks(tally.zeros, tally.ones)
     ends = np.empty_like(starts)
     ends[:-1], ends[-1] = starts[1:], len(tally.p)
     ends -= 1
     rates = ones / (zeros + ones)
-    brier, log, brier_of_all, log_of_all = _core.scores_of_blocks(rates, zeros, ones)
+    said = brier_score(tally), log_loss(tally)
+    of_rates = _core.scores_of_blocks(rates, zeros, ones)
     curve = ReliabilityCurve(
-        tally.p[starts],
-        tally.p[ends],
-        rates,
-        zeros,
-        ones,
-        decomposed(brier_score(tally), brier, brier_of_all),
-        decomposed(log_loss(tally), log, log_of_all),
+        tally.p[starts], tally.p[ends], rates, zeros, ones, *_decompositions(*said, *of_rates)
     )
     for column in (curve.lower, curve.upper, curve.rate, curve.zeros, curve.ones):
         column.setflags(write=False)
     return curve
+
+
+def _decompositions(
+    said_brier: float,
+    said_log: float,
+    brier: float,
+    log: float,
+    brier_of_all: float,
+    log_of_all: float,
+) -> tuple[Decomposition, Decomposition]:
+    """Of both scores: as said, then of the blocks at their rates, then of all at theirs."""
+    return decomposed(said_brier, brier, brier_of_all), decomposed(said_log, log, log_of_all)
 
 
 def decomposed(said: float, recalibrated: float, constant: float) -> Decomposition:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from truecast import _core
-from truecast.tally import Tally, as_tally
+from truecast.tally import Tally, tally_or_few
 
 __all__ = ["calibration_decision_loss", "u_calibration_error"]
 
@@ -35,8 +35,8 @@ def u_calibration_error(
     >>> u_calibration_error([0, 0, 1, 1], [1.0, 1.0, 0.0, 0.0])
     1.0
     """
-    tally = as_tally(y_true, y_prob, sample_weight)
-    return _core.u_calibration_sum(tally.p, tally.zeros, tally.ones) / (1 if total else tally.total)
+    rounds = tally_or_few(y_true, y_prob, sample_weight)
+    return _core.u_calibration_sum(*rounds._columns) / (1 if total else rounds.total)
 
 
 def calibration_decision_loss(
@@ -66,5 +66,5 @@ def calibration_decision_loss(
     >>> round(calibration_decision_loss([1, 1, 1, 0], [0.5, 0.5, 0.5, 0.5]), 6)
     0.5
     """
-    tally = as_tally(y_true, y_prob, sample_weight)
-    return _core.decision_sum(tally.p, tally.zeros, tally.ones) / (1 if total else tally.total)
+    rounds = tally_or_few(y_true, y_prob, sample_weight)
+    return _core.decision_sum(*rounds._columns) / (1 if total else rounds.total)

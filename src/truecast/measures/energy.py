@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from truecast.arc import ArcEnergy, energy_of
-from truecast.tally import Tally, as_tally
+from truecast.tally import Tally, tally_or_few
 
 __all__ = ["ArcEnergy", "arc_energy"]
 
@@ -67,4 +67,4 @@ def arc_energy(
     O(n log n) to sort, then one pass, because K(p, q) is a product of a function of p and one of q.
     The bounds include every rounding error (docs/arc.md, section 6).
     """
-    return energy_of(as_tally(y_true, y_prob, sample_weight), total=total)
+    return energy_of(tally_or_few(y_true, y_prob, sample_weight), total=total)

@@ -8,7 +8,7 @@ from typing import Any
 from truecast import _check, _core
 from truecast.errors import InputError
 from truecast.measures.scores import brier_score
-from truecast.tally import Tally, as_tally, shares
+from truecast.tally import FewRounds, Tally, as_tally, shares, tally_or_few
 
 __all__ = ["laplace_calibration_error"]
 
@@ -58,12 +58,21 @@ def laplace_calibration_error(
     -----
     O(n log n): in sorted order the sum over all pairs is one pass.
     """
-    tally = as_tally(y_true, y_prob, sample_weight)
-    scale = _check.between("scale", scale, 0, math.inf)
-    pairs = _core.laplace_sum(tally.p, tally.zeros, tally.ones, scale, shares(len(tally.p)) > 1)
-    if not unbiased:
-        square = max(pairs, 0.0) / tally.total / tally.total
-        return square if squared else math.sqrt(square)
+    if unbiased:
+        tally = as_tally(y_true, y_prob, sample_weight)
+        return _unbiased(tally, _check.between("scale", scale, 0, math.inf), squared)
+    rounds = tally_or_few(y_true, y_prob, sample_weight)
+    pairs = _sum_of_pairs(rounds, _check.between("scale", scale, 0, math.inf))
+    square = max(pairs, 0.0) / rounds.total / rounds.total
+    return square if squared else math.sqrt(square)
+
+
+def _sum_of_pairs(rounds: Tally | FewRounds, scale: float) -> float:
+    columns = rounds._columns
+    return _core.laplace_sum(*columns, scale, shares(len(columns[0])) > 1)
+
+
+def _unbiased(tally: Tally, scale: float, squared: bool) -> float:
     if not squared:
         raise InputError(
             "squared", "must be True with unbiased: an unbiased estimate may be negative", squared
@@ -74,4 +83,5 @@ def laplace_calibration_error(
         )
     if tally.total < 2:
         raise InputError("y_true", "must have two rounds or more for the unbiased estimate", tally)
-    return (pairs - brier_score(tally, total=True)) / (tally.total * (tally.total - 1))
+    others = _sum_of_pairs(tally, scale) - brier_score(tally, total=True)
+    return others / (tally.total * (tally.total - 1))

@@ -85,14 +85,27 @@ def _even(weights: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _starts(p: NDArray[np.float64], cells: int) -> NDArray[np.int64]:
-    """Return the first forecast of each cell."""
+    """Return the first forecast of each cell: of as many cells as are allowed, by halving them."""
     if len(p) <= cells:
         return np.arange(len(p))
     power = cells.bit_length() - 1
-    while power < 60 and np.count_nonzero(np.diff(_cell(p, power + 1))) < cells:
+    found = _first(p, np.arange(1 << power), power)
+    while power < 60 and len(halves := _halved(p, found, power)) <= cells:
         power += 1
-    return np.flatnonzero(np.diff(_cell(p, power), prepend=-1))
+        found = halves
+    return found
 
 
-def _cell(p: NDArray[np.float64], power: int) -> NDArray[np.int64]:
-    return np.minimum((p * 2.0**power).astype(np.int64), (1 << power) - 1)
+def _halved(p: NDArray[np.float64], starts: NDArray[np.int64], power: int) -> NDArray[np.int64]:
+    """Return the first forecasts of the halves of cells of width 2**-power.
+
+    Where a double cannot tell the halves of a cell apart, it has one forecast, and stays whole.
+    """
+    cell = np.minimum(np.ldexp(p[starts], power).astype(np.int64), (1 << power) - 1)
+    return np.union1d(starts, _first(p, 2 * cell + 1, power + 1))
+
+
+def _first(p: NDArray[np.float64], cells: NDArray[np.int64], power: int) -> NDArray[np.int64]:
+    """Return the first forecasts that are not below these cells, each once."""
+    found = np.unique(np.searchsorted(p, np.ldexp(cells.astype(np.float64), -power)))
+    return found[found < len(p)]

@@ -136,9 +136,12 @@ def _cost(nodes: Array, masses: Array, tally: Tally) -> tuple[float, Array, Arra
 
 def _rates(tally: Tally) -> tuple[Array, Array]:
     """Return what moving every forecast to its own rate leads to."""
-    both = (tally.zeros > 0) & (tally.ones > 0)  # only these have another rate than 0 or 1
-    zeros, ones = tally.zeros[both], tally.ones[both]
-    nodes = np.unique(np.concatenate(([0.0, 1.0], ones / (zeros + ones))))
+    rates = [np.array([0.0, 1.0])]
+    for some in stretches(len(tally.p)):
+        zeros, ones = tally.zeros[some], tally.ones[some]
+        both = (zeros > 0) & (ones > 0)  # only these have another rate than 0 or 1
+        rates.append(ones[both] / (zeros[both] + ones[both]))
+    nodes = np.unique(np.concatenate(rates))
     masses = np.zeros(len(nodes))
     for some in stretches(len(tally.p)):
         weights = tally.zeros[some] + tally.ones[some]

@@ -1,38 +1,25 @@
-"""All measures at once."""
+"""What all measures at once are returned in."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import asdict, dataclass, is_dataclass
-from functools import cached_property, partial
-from typing import Any, overload
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from truecast._names import counted, rounds_or_weight
-from truecast._threads import both
-from truecast.class_tally import ClassTally, as_class_tally, of_classes
-from truecast.measures.binned import Bins, binned_calibration_error, reliability_bins
-from truecast.measures.by_value import calibration_error_by_value
-from truecast.measures.class_report import ClassReport, measure_classes
-from truecast.measures.clinical import (
-    CalibrationSlope,
-    Interval,
-    calibration_in_the_large,
-    calibration_slope,
-    curve_errors,
-    observed_expected_ratio,
-)
-from truecast.measures.corp import Decomposition, ReliabilityCurve, reliability_curve
-from truecast.measures.decision import calibration_decision_loss, u_calibration_error
-from truecast.measures.energy import ArcEnergy, arc_energy
-from truecast.measures.kernel import laplace_calibration_error
-from truecast.measures.lower_distance import lower_calibration_distance
-from truecast.measures.smooth import smooth_calibration_error
-from truecast.measures.smooth_ece import smooth_ece
-from truecast.measures.two_bins import averaged_two_bin_error
-from truecast.tally import Tally, as_tally
 
-__all__ = ["FIGURES", "Report", "measure", "some_figures"]
+if TYPE_CHECKING:
+    from truecast.measures import ArcEnergy, CalibrationSlope, Decomposition, Interval
+
+__all__ = ["Report"]
+
+_SUMS = (
+    "smooth_calibration_error",
+    "calibration_error_by_value",
+    "binned_calibration_error",
+    "quantile_calibration_error",
+    "calibration_decision_loss",
+    "u_calibration_error",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,203 +167,3 @@ class Report:
 def _ends(name: str, found: Interval) -> dict[str, float]:
     level = f"{found.level:.0%}"
     return {f"  {name}, {level} from": found.lower, f"  {name}, {level} to": found.upper}
-
-
-_FEW = 1 << 16  # forecasts
-_CLOSE = (1e-4, 0.05)  # how close the bounds of the lower distance get, for few forecasts or more
-_TWO_THREADS = 1 << 12  # forecasts from which a second thread is worth starting
-# What two threads compute at once, in turn: no more than one column or two beside each other, so
-# that everything together takes about as much memory as the tally.
-_IN_TURN = (
-    (
-        ("smooth_calibration_error",),
-        (
-            "total",
-            "forecasts",
-            "mean_outcome",
-            "mean_forecast",
-            "smooth_ece",
-            "laplace_calibration_error",
-            "arc_energy",
-            "calibration_error_by_value",
-            "binned_calibration_error",
-            "debiased_calibration_error",
-            "largest_bin_gap",
-            "u_calibration_error",
-            "averaged_two_bin_error",
-        ),
-    ),
-    (
-        (
-            "brier",
-            "log",
-            "integrated_calibration_index",
-            "e50",
-            "e90",
-            "emax",
-            "quantile_calibration_error",
-            "observed_expected_ratio",
-        ),
-        ("calibration_in_the_large",),
-    ),
-    (
-        ("lower_distance",),
-        ("calibration_slope", "calibration_decision_loss"),
-    ),
-)
-_SUMS = (
-    "smooth_calibration_error",
-    "calibration_error_by_value",
-    "binned_calibration_error",
-    "quantile_calibration_error",
-    "calibration_decision_loss",
-    "u_calibration_error",
-)
-
-
-@overload
-def measure(y_true: Tally) -> Report: ...
-@overload
-def measure(y_true: ClassTally) -> ClassReport: ...
-@overload
-def measure(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    sample_weight: Any = None,
-    labels: Any = None,
-    normalize: bool = False,
-) -> Any: ...
-def measure(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    sample_weight: Any = None,
-    labels: Any = None,
-    normalize: bool = False,
-) -> Any:
-    """Compute every measure at once.
-
-    No single figure here says whether forecasts are good. Calibration errors ignore sharpness
-    (always saying the mean outcome is calibrated), and chance makes all of them larger when there
-    are few rounds (see `uncertainty`).
-
-    Parameters
-    ----------
-    y_true, y_prob, sample_weight
-        As in `Tally.from_predictions`; or a Tally or ClassTally alone.
-    labels, normalize
-        For several classes, with `y_prob` of shape (rounds, classes): as in
-        `ClassTally.from_predictions`.
-
-    Returns
-    -------
-    Report or ClassReport
-        The latter for several classes. It says which notion of calibration each figure is.
-
-    Examples
-    --------
-    >>> import truecast as tc
-    >>> report = tc.measure([0, 1, 1, 0], [0.25, 0.25, 0.75, 1.0])
-    >>> report.brier.score, report.smooth_calibration_error
-    (0.421875, 0.171875)
-    >>> report.totals["brier_total"]
-    1.6875
-
-    >>> classes = tc.measure(["b", "a"], [[0.5, 0.5], [0.75, 0.25]], labels=["a", "b"])
-    >>> classes.accuracy, classes.classwise.sum, classes.confidence
-    (0.5, 0.3125, 0.15625)
-    """
-    if of_classes(y_true, y_prob, labels):
-        return measure_classes(
-            as_class_tally(
-                y_true, y_prob, labels=labels, sample_weight=sample_weight, normalize=normalize
-            )
-        )
-    tally = as_tally(y_true, y_prob, sample_weight)
-    if len(tally.p) < _TWO_THREADS:
-        return Report(**_figures(tally, _FIGURES))
-    figures: dict[str, Any] = {}
-    for here, aside in _IN_TURN:
-        for found in both(partial(_figures, tally, here), partial(_figures, tally, aside)):
-            figures |= found
-    return Report(**figures)
-
-
-def figures_besides(tally: Tally, known: Collection[str]) -> dict[str, Any]:
-    """Return the fields of a tally's report but those that are known, in this thread."""
-    return _figures(tally, (name for name in _FIGURES if name not in known))
-
-
-def some_figures(tally: Tally, names: Iterable[str]) -> dict[str, Any]:
-    """Return some fields of a tally's report, as in `Report.to_dict`; compute no others."""
-    return {name: _plain(figure) for name, figure in _figures(tally, names).items()}
-
-
-def _plain(figure: Any) -> Any:
-    if is_dataclass(figure) and not isinstance(figure, type):
-        return asdict(figure)
-    return list(figure) if isinstance(figure, tuple) else figure
-
-
-def _figures(tally: Tally, names: Iterable[str]) -> dict[str, Any]:
-    shared = _Shared(tally)
-    return {name: _FIGURES[name](shared) for name in names}
-
-
-class _Shared:
-    """A tally, and what several figures share."""
-
-    def __init__(self, tally: Tally) -> None:
-        self.tally = tally
-
-    @cached_property
-    def curve(self) -> ReliabilityCurve:
-        return reliability_curve(self.tally)
-
-    @cached_property
-    def bins(self) -> Bins:
-        return reliability_bins(self.tally)
-
-    @cached_property
-    def errors(self) -> list[float]:
-        return curve_errors(self.tally, self.curve, 0.5, 0.9, 1.0)
-
-    def lower_distance(self) -> tuple[float, float]:
-        found = lower_calibration_distance(self.tally, rtol=_CLOSE[len(self.tally.p) > _FEW])
-        return found.lower, found.upper
-
-
-_FIGURES: dict[str, Callable[[_Shared], Any]] = {
-    "total": lambda of: of.tally.total,
-    "forecasts": lambda of: len(of.tally.p),
-    "mean_outcome": lambda of: of.tally.rate,
-    "mean_forecast": lambda of: float(reliability_bins(of.tally, n_bins=1).forecast[0]),
-    "brier": lambda of: of.curve.brier,
-    "log": lambda of: of.curve.log,
-    "lower_distance": lambda of: of.lower_distance(),
-    "smooth_calibration_error": lambda of: smooth_calibration_error(of.tally),
-    "smooth_ece": lambda of: smooth_ece(of.tally),
-    "laplace_calibration_error": lambda of: laplace_calibration_error(of.tally),
-    "arc_energy": lambda of: arc_energy(of.tally),
-    "calibration_error_by_value": lambda of: calibration_error_by_value(of.tally),
-    "binned_calibration_error": lambda of: of.bins.error("l1"),
-    "debiased_calibration_error": lambda of: (
-        math.nan if of.tally.weighted else of.bins.error("l1", debias=True)
-    ),
-    "quantile_calibration_error": lambda of: binned_calibration_error(
-        of.tally, strategy="quantile"
-    ),
-    "largest_bin_gap": lambda of: of.bins.error("max"),
-    "calibration_decision_loss": lambda of: calibration_decision_loss(of.tally),
-    "u_calibration_error": lambda of: u_calibration_error(of.tally),
-    "averaged_two_bin_error": lambda of: averaged_two_bin_error(of.tally),
-    "calibration_slope": lambda of: calibration_slope(of.tally),
-    "calibration_in_the_large": lambda of: calibration_in_the_large(of.tally),
-    "observed_expected_ratio": lambda of: observed_expected_ratio(of.tally),
-    "integrated_calibration_index": lambda of: of.errors[0],
-    "e50": lambda of: of.errors[1],
-    "e90": lambda of: of.errors[2],
-    "emax": lambda of: of.errors[3],
-}
-FIGURES = tuple(_FIGURES)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truecast import _core
-from truecast.tally import Tally, as_tally
+from truecast.tally import FewRounds, Tally, as_tally, tally_or_few
 
 __all__ = ["SmoothWitness", "smooth_calibration_error", "smooth_calibration_witness"]
 
@@ -47,8 +47,12 @@ def smooth_calibration_error(
     O(n log n) in the worst case, by a flow on a path (docs/measures.md, theorem 1).
     `smooth_calibration_witness` returns an f that attains the maximum.
     """
-    tally = as_tally(y_true, y_prob, sample_weight)
-    return _error(tally, np.empty(0)) * (tally.total if total else 1)
+    rounds = tally_or_few(y_true, y_prob, sample_weight)
+    if isinstance(rounds, FewRounds):
+        error = _core.smooth_error(*rounds._columns)
+    else:
+        error = _error(rounds, np.empty(0))
+    return error * (rounds.total if total else 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from truecast import _core
-from truecast.tally import Tally, as_tally
+from truecast.tally import Tally, tally_or_few
 
 __all__ = ["averaged_two_bin_error"]
 
@@ -44,5 +44,5 @@ def averaged_two_bin_error(
     O(n) after the tally: between neighbouring forecasts the two sums do not change. No threshold is
     drawn.
     """
-    tally = as_tally(y_true, y_prob, sample_weight)
-    return _core.two_bin_sum(tally.p, tally.zeros, tally.ones) / tally.total**2
+    rounds = tally_or_few(y_true, y_prob, sample_weight)
+    return _core.two_bin_sum(*rounds._columns) / rounds.total**2

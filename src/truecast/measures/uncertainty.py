@@ -20,7 +20,7 @@ __all__ = ["Band", "Uncertainty", "reliability_band", "resampled", "uncertainty"
 
 KINDS = ("consistency", "confidence")
 _CELLS = 1 << 12
-_BATCH = 64  # resamples drawn at a time
+_BATCH = 128  # resamples drawn at a time
 _NOTHING = 1e-9  # rounding
 
 _Counts = tuple[NDArray[np.int64], NDArray[np.int64]]  # zeros and ones

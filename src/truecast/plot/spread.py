@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -40,9 +41,11 @@ def in_bins(
 
     By the rule of `Bins`; none is left out.
     """
-    sums = np.append(0, np.cumsum(values))[
-        np.concatenate(([0], np.searchsorted(p, edges[1:-1]), [len(p)]))
-    ]
+    ends = (*np.searchsorted(p, edges[1:-1]).tolist(), len(p))
+    sums = np.zeros(len(ends) + 1, values.dtype)
+    for k, (first, last) in enumerate(pairwise((0, *ends))):
+        # added one by one, bin by bin: what is added stays in the cache
+        sums[k + 1] = np.cumsum(np.append(sums[k], values[first:last]))[-1]
     return frozen(np.diff(sums))
 
 

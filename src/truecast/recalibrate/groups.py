@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from truecast import _check, _core
 from truecast._names import counted
-from truecast.certificate import ArcCertificate
 from truecast.errors import InputError, StateError
 from truecast.ledger import certify
-from truecast.recalibrate.class_certificate import ClassCertificate, certify_classes
-from truecast.recalibrate.class_rows import Label
+
+if TYPE_CHECKING:
+    from truecast.certificate import ArcCertificate
+    from truecast.recalibrate.class_certificate import ClassCertificate
+    from truecast.recalibrate.class_rows import Label
 
 __all__ = [
     "ClassGroupRecord",
@@ -100,6 +102,8 @@ class ClassGroupRecord(_Record):
     @property
     def certificate(self) -> ClassCertificate:
         """What is proved about the forecasts of this group so far. Costs O(knots)."""
+        from truecast.recalibrate.class_certificate import certify_classes
+
         parts = self._desk.alone(lambda: class_parts(self._desk, self._number, len(self._labels)))
         return certify_classes(self._labels, *parts)
 

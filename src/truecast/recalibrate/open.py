@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
-import json
 import math
 from typing import Any, NoReturn, Protocol, Self
 
@@ -111,6 +109,8 @@ class Calls:
                 f"the hint {self.name} cannot be saved: "
                 "it needs state() -> plain data, and load(state)"
             )
+        import json
+
         try:
             found = self.own.state()
             plain = json.loads(json.dumps(found, allow_nan=False))
@@ -205,6 +205,8 @@ def _models(own: Any) -> int:
 
 def _takes_weight(own: Any) -> bool:
     """Whether its learn() takes a weight; one whose arguments cannot be seen does not."""
+    import inspect
+
     try:
         arguments = inspect.signature(own.learn).parameters.values()
     except (TypeError, ValueError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,18 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 from truecast import _check, _core
 from truecast import state as saving
 from truecast._renamed import renamed
-from truecast.certificate import ArcCertificate
 from truecast.errors import InputError, StateError
 from truecast.forecasters.guard import BUDGETS
 from truecast.ledger import certify, ledger_state, numbers_of
-from truecast.recalibrate.class_recalibrator import ClassRecalibrator
 from truecast.recalibrate.groups import GroupRecord, Groups, require_known, saved_names
 from truecast.recalibrate.hints import Hint, Mix
 from truecast.recalibrate.hints.base import from_config, is_compiled
 from truecast.recalibrate.open import Calls, HintLike, OpenHint
-from truecast.recalibrate.table import ScoreTable, table_of
 from truecast.recalibrate.tickets import Ticket, Tickets, is_score, load_tickets, tickets_state
 from truecast.state import Saveable, require_entries
+
+if TYPE_CHECKING:
+    from truecast.certificate import ArcCertificate
+    from truecast.recalibrate.table import ScoreTable
 
 __all__ = ["Recalibrator"]
 
@@ -126,6 +127,8 @@ class Recalibrator(Saveable):
         """Return one for outcomes of 0 and 1, or a `ClassRecalibrator` if there are `classes`."""
         if classes is None:
             return super().__new__(cls)
+        from truecast.recalibrate.class_recalibrator import ClassRecalibrator
+
         return ClassRecalibrator(classes=classes, **options)
 
     def __init__(
@@ -495,6 +498,8 @@ class Recalibrator(Saveable):
         -----
         Takes one to three seconds, and asks the hint about a million times.
         """
+        from truecast.recalibrate.table import table_of
+
         if self._hint._models != 1:
             raise InputError("hint", "must take one score to be a table", self._hint._models)
         tolerance = _check.within("tolerance", tolerance, 1e-9, 0.1)

@@ -83,7 +83,8 @@ class ClassGuard(ArcGuard):
         """Where the hint leads; nothing changes."""
         names = (EVERYONE, *dict.fromkeys(groups))
         step = spacing(self.made)
-        more = self.share / (1 + len(self.rows) / 10) * self.room()
+        left = self.room()
+        more = self.share / (1 + len(self.rows) / 10) * left
         shares = [self.share_at(names, k, p, step) for k, p in enumerate(hint)]
         moves = 0
         if not self.row_fits(shares, more):
@@ -92,7 +93,7 @@ class ClassGuard(ArcGuard):
                 shares[:] = [self.share_at(names, k, s.p, 1) for k, s in enumerate(shares)]
                 _, further = self.ascend(names, shares, 1, FINE * len(shares), more + 1 / PARTS)
                 moves += further
-        over = self.row_worst(shares) - self.budget * sum(s.price for s in shares) - more
+        over = self.row_worst(shares) - self.budget * sum(s.price for s in shares) - left
         spill = self.round_up(over) if over > 0 else 0.0
         return Row(tuple(shares), self.round_up(self.row_worst(shares)), spill, moves, names)
 

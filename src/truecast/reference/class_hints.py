@@ -165,13 +165,15 @@ class Matrix:
 class Mixture:
     """Members weighted by exp(-their Brier scores), with a fixed share.
 
-    The second is temperature scaling: it starts with three times the weight of each other.
+    Of what they start with, temperature scaling has six shares, a matrix a third and all others
+    one.
     """
 
     share = 0.001
 
-    def __init__(self, members: int) -> None:
-        self.weights = [(3.0 if k == 1 else 1.0) / (members + 2) for k in range(members)]
+    def __init__(self, matrices: int) -> None:
+        shares = [1.0, 6.0, 1.0, *[1.0 / 3.0] * matrices, 1.0]
+        self.weights = [each / sum(shares) for each in shares]
 
     def say(self, said: Sequence[Row]) -> Row:
         """The weighted mean of what the members say, normalised."""

@@ -6,13 +6,16 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from truecast.measures.finder import SIGNIFICANT
-from truecast.report.context import Context
 from truecast.report.findings import Finding, judged_by
 from truecast.report.markup import join, name
 from truecast.report.numerals import count, p_value, percent, probability, roughly
 from truecast.report.verdict import gain, place, turned, verdict
+
+if TYPE_CHECKING:
+    from truecast.report.context import Context
 
 __all__ = ["DRIFT", "Advice", "advice", "away_from_certainty", "recalibrate_line"]
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast.measures.finder import Stretch
-from truecast.plot import Miscalibration, ReliabilityDiagram
-from truecast.report.course import TimeCourse
 from truecast.report.markup import Markup, number, tag
 from truecast.report.numerals import (
     MINUS,
@@ -38,6 +36,11 @@ from truecast.report.svg import (
     text,
     ticks,
 )
+
+if TYPE_CHECKING:
+    from truecast.measures.finder import Stretch
+    from truecast.plot import Miscalibration, ReliabilityDiagram
+    from truecast.report.course import TimeCourse
 
 __all__ = [
     "course_chart",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from truecast._check_classes import without_prefix
 from truecast.report.advice import DRIFT, Advice, away_from_certainty, recalibrate_line
-from truecast.report.class_findings import ClassFinding
-from truecast.report.context import Context
 from truecast.report.numerals import roughly
+
+if TYPE_CHECKING:
+    from truecast.report.class_findings import ClassFinding
+    from truecast.report.context import Context
 
 __all__ = ["class_advice"]
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truecast._check_classes import Label
-from truecast.class_tally import ClassTally
 from truecast.measures.class_report import ClassReport, measure_classes
 from truecast.measures.classes import ClassUncertainty, classwise_uncertainty
 from truecast.measures.finder import SIGNIFICANT
 from truecast.report.class_groups import ClassGroups, find_class_groups
 from truecast.report.numerals import p_value, percent, rounds
 from truecast.report.verdict import in_words, proved_kind
+
+if TYPE_CHECKING:
+    from truecast._check_classes import Label
+    from truecast.class_tally import ClassTally
 
 __all__ = ["ClassFinding", "find_classes"]
 

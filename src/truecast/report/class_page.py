@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +16,6 @@ from truecast.measures.uncertainty import reliability_band
 from truecast.recalibrate import ClassCertificate
 from truecast.report.charts import group_strip
 from truecast.report.class_advice import class_advice
-from truecast.report.class_findings import ClassFinding
-from truecast.report.class_groups import ClassGroups
-from truecast.report.context import Context
 from truecast.report.markup import Markup, different, name, tag
 from truecast.report.numerals import (
     apart,
@@ -39,7 +37,12 @@ from truecast.report.words import (
     score_sentence,
     tiny,
 )
-from truecast.tally import Tally
+
+if TYPE_CHECKING:
+    from truecast.report.class_findings import ClassFinding
+    from truecast.report.class_groups import ClassGroups
+    from truecast.report.context import Context
+    from truecast.tally import Tally
 
 __all__ = ["class_sections"]
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from truecast.certificate import ArcCertificate, Certificate
-from truecast.recalibrate import ClassCertificate
+if TYPE_CHECKING:
+    from truecast.certificate import ArcCertificate, Certificate
+    from truecast.recalibrate import ClassCertificate
 
 __all__ = ["Context"]
 

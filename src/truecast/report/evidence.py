@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast.monitor import Finding, Monitor
+if TYPE_CHECKING:
+    from truecast.monitor import Finding
 
 __all__ = ["ALPHA", "EvidenceOverTime", "RunningEvidence"]
 
@@ -48,6 +50,8 @@ class RunningEvidence:
     """Takes rounds in the order of time; `course` is what came of them."""
 
     def __init__(self) -> None:
+        from truecast.monitor import Monitor
+
         self._monitor = Monitor(alpha=ALPHA)
         self._points: list[tuple[int, float, float]] = []  # rounds so far, time, most evidence
 

@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import math
+from collections import ChainMap
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast._threads import both
+from truecast._threads import each, threads
 from truecast.measures.binned import reliability_bins
 from truecast.measures.corp import Decomposition, reliability_curve
+from truecast.measures.figures import parts_besides
 from truecast.measures.finder import Stretch, Stretches, stretches_of
 from truecast.measures.pooling import pooled
-from truecast.measures.report import Report, figures_besides
-from truecast.measures.smooth import SmoothWitness, smooth_calibration_witness
-from truecast.measures.uncertainty import Uncertainty, uncertainty
-from truecast.plot import GroupOverview, Miscalibration, ReliabilityDiagram
+from truecast.measures.report import Report
+from truecast.measures.smooth import (
+    SmoothWitness,
+    smooth_calibration_error,
+    smooth_calibration_witness,
+)
+from truecast.measures.uncertainty import Uncertainty, resampled_tallies
 from truecast.plot.miscalibration import miscalibration_of
 from truecast.plot.reliability import diagram_of
 from truecast.plot.spread import even_edges
-from truecast.report.course import TimeCourse
-from truecast.tally import Tally
 
-__all__ = ["RARE", "Finding", "find", "judged_by"]
+if TYPE_CHECKING:
+    from truecast.plot import GroupOverview, Miscalibration, ReliabilityDiagram
+    from truecast.report.course import TimeCourse
+    from truecast.tally import Tally
+
+__all__ = ["RARE", "Finding", "Judgement", "find", "judge", "judged_by"]
+
+Smooth = TypeVar("Smooth", float, SmoothWitness)
 
 RARE = 0.05  # an outcome that comes at most this often is called rare
 _RANGES = 10
@@ -32,9 +43,9 @@ _COARSE_CELLS = 1 << 8  # to simulate what chance adds to the miscalibration of 
 _MOST_RESAMPLES = 100  # for that
 
 
-@dataclass(frozen=True, eq=False)
-class Finding:
-    """All that is known of one score.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Judgement:
+    """All that is known of one score, in figures.
 
     Attributes
     ----------
@@ -44,8 +55,6 @@ class Finding:
     found : Stretches
         Where it is off, and how sure that is: what verdict, words, tables, pictures and advice all
         go by.
-    diagram, miscalibration
-        The pictures.
     gap : float
         How far rate and mean forecast of a range are apart on average, less what chance adds.
     gain : float
@@ -61,7 +70,7 @@ class Finding:
     groups : GroupOverview or None
     course : TimeCourse or None
         Mean forecasts and outcomes over time.
-    after : Finding or None
+    after : Judgement or None
         The same of the recalibrated forecasts of the same rounds.
     """
 
@@ -69,16 +78,14 @@ class Finding:
     label: str
     figures: Report
     found: Stretches
-    diagram: ReliabilityDiagram
-    miscalibration: Miscalibration
     gap: float
     gain: float
     gain_of: str
     impossible: int | float
     certain: bool
-    groups: GroupOverview | None
-    course: TimeCourse | None
-    after: Finding | None
+    groups: GroupOverview | None = None
+    course: TimeCourse | None = None
+    after: Judgement | None = None
 
     @property
     def p_value(self) -> float:
@@ -109,7 +116,16 @@ class Finding:
         return now.score < parts.score - parts.miscalibration
 
 
-def judged_by(finding: Finding, which: str | None = None) -> tuple[str, Decomposition]:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Finding(Judgement):
+    """The same, with its pictures."""
+
+    diagram: ReliabilityDiagram
+    miscalibration: Miscalibration
+    after: Finding | None = None
+
+
+def judged_by(finding: Judgement, which: str | None = None) -> tuple[str, Decomposition]:
     """Return a proper score with its name: that of the gain, or the given one."""
     if (which or finding.gain_of) == "brier":
         return "Brier score", finding.figures.brier
@@ -132,58 +148,65 @@ def find(
     """Compute everything that the page says about one score."""
     edges = even_edges(bins, tally, *([] if after is None else [after]))
     options: dict[str, Any] = {"level": level, "resamples": resamples, "random_state": random_state}
-    names = name, name if label is None else label
-    later = None if after is None else _find(names, after, edges, options, None, None, None)
-    return _find(names, tally, edges, options, groups, course, later)
+    shown = name if label is None else label
+
+    def drawn(tally: Tally, **more: Any) -> Finding:
+        witness, found, parts = _computed(tally, options, smooth_calibration_witness)
+        diagram, where, known = _at_once(
+            lambda: diagram_of(tally, edges, found=found, **options),
+            lambda: miscalibration_of(tally, witness, found, len(edges) - 1),
+            lambda: _judged(tally, parts, witness.error, options),
+        )
+        pictures = {"diagram": diagram, "miscalibration": where}
+        return Finding(name=name, label=shown, found=found, **known, **pictures, **more)
+
+    later = None if after is None else drawn(after)
+    return drawn(tally, groups=groups, course=course, after=later)
 
 
-def _find(
-    names: tuple[str, str],
-    tally: Tally,
-    edges: NDArray[np.float64],
-    options: dict[str, Any],
-    groups: GroupOverview | None,
-    course: TimeCourse | None,
-    after: Finding | None,
-) -> Finding:
-    def pictures() -> tuple[SmoothWitness, Stretches, ReliabilityDiagram, Miscalibration]:
-        witness = smooth_calibration_witness(tally)
-        found = stretches_of(tally, error=witness.error, **options)
-        diagram = diagram_of(tally, edges, found=found, **options)
-        where = miscalibration_of(tally, witness, found, len(edges) - 1)
-        return witness, found, diagram, where
+def judge(name: str, tally: Tally, resamples: int | None, random_state: int) -> Judgement:
+    """Compute everything that the command says about one score."""
+    options = {"level": 0.9, "resamples": resamples, "random_state": random_state}
+    error, found, parts = _computed(tally, options, smooth_calibration_error)
+    known = _judged(tally, parts, error, options)
+    return Judgement(name=name, label=name, found=found, **known)
 
-    others, (witness, found, diagram, where) = both(
-        lambda: figures_besides(tally, ("smooth_calibration_error",)), pictures
-    )
-    figures = Report(**others, smooth_calibration_error=witness.error)
-    gain_of = (
-        "log"
-        if min(tally.rate, 1 - tally.rate) < RARE and math.isfinite(figures.log.score)
-        else "brier"
-    )
-    return Finding(
-        name=names[0],
-        label=names[1],
-        figures=figures,
-        found=found,
-        diagram=diagram,
-        miscalibration=where,
-        gap=_mean_gap(tally),
-        gain=_gain(
-            tally,
-            figures,
-            gain_of,
-            min(options["resamples"] or _MOST_RESAMPLES, _MOST_RESAMPLES),
-            options["random_state"],
-        ),
-        gain_of=gain_of,
-        impossible=_at(tally.p, tally.ones, 0.0) + _at(tally.p, tally.zeros, 1.0),
-        certain=bool(np.isin(tally.p, (0.0, 1.0)).all()),
-        groups=groups,
-        course=course,
-        after=after,
-    )
+
+def _computed(
+    tally: Tally, options: dict[str, Any], smooth: Callable[[Tally], Smooth]
+) -> tuple[Smooth, Stretches, list[dict[str, Any]]]:
+    """Return the smooth error or its witness, where forecasts are off, and all other figures."""
+
+    def where() -> tuple[Smooth, Stretches]:
+        found = smooth(tally)
+        error = found if isinstance(found, float) else found.error
+        return found, stretches_of(tally, error=error, **options)
+
+    (found, off), *parts = _at_once(where, *parts_besides(tally, "smooth_calibration_error"))
+    return found, off, parts
+
+
+def _at_once(*parts: Callable[[], Any]) -> list[Any]:
+    """Return what these return; two threads, for the memory's sake, take one after the other."""
+    return each(lambda part: part(), parts, most=min(2, threads()))
+
+
+def _judged(
+    tally: Tally, parts: Sequence[dict[str, Any]], error: float, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the fields of a judgement that are figures."""
+    figures = Report(**ChainMap(*parts), smooth_calibration_error=error)
+    rare = min(tally.rate, 1 - tally.rate) < RARE and math.isfinite(figures.log.score)
+    gain_of = "log" if rare else "brier"
+    times = min(options["resamples"] or _MOST_RESAMPLES, _MOST_RESAMPLES)
+    return {
+        "figures": figures,
+        "gap": _mean_gap(tally),
+        "gain": _gain(tally, figures, gain_of, times, options["random_state"]),
+        "gain_of": gain_of,
+        "impossible": _at(tally.p, tally.ones, 0.0) + _at(tally.p, tally.zeros, 1.0),
+        "certain": bool(np.isin(tally.p, (0.0, 1.0)).all()),
+    }
 
 
 def _mean_gap(tally: Tally) -> float:
@@ -197,13 +220,9 @@ def _gain(tally: Tally, figures: Report, score: str, resamples: int, random_stat
     if tally.weighted or not share:
         return share
     coarse = pooled(tally, _COARSE_CELLS)
-    chance = uncertainty(
-        lambda some: _share(getattr(reliability_curve(some), score)),
-        coarse,
-        resamples=resamples,
-        random_state=random_state,
-    ).if_calibrated
-    return max(0.0, share - chance)
+    others = resampled_tallies(coarse, "consistency", resamples, random_state)
+    chance = np.mean([_share(getattr(reliability_curve(some), score)) for some in others])
+    return max(0.0, share - float(chance))
 
 
 def _share(parts: Decomposition) -> float:

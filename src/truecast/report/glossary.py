@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from truecast.measures.corp import Decomposition
-from truecast.measures.report import Report
+if TYPE_CHECKING:
+    from truecast.measures.corp import Decomposition
+    from truecast.measures.report import Report
 
 __all__ = ["Entry", "entries"]
 

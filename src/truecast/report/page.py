@@ -6,14 +6,17 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
-from truecast.report.class_findings import ClassFinding
 from truecast.report.class_page import class_sections
-from truecast.report.context import Context
-from truecast.report.findings import Finding
 from truecast.report.markup import Markup, join, name, shortened, tag
 from truecast.report.numerals import rounds
 from truecast.report.sections import comparison, sections_of
+
+if TYPE_CHECKING:
+    from truecast.report.class_findings import ClassFinding
+    from truecast.report.context import Context
+    from truecast.report.findings import Finding
 
 __all__ = ["class_page", "page"]
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from truecast.certificate import ArcCertificate, Certificate
-from truecast.measures.report import Report
-from truecast.plot import GroupOverview
 from truecast.report.advice import Advice, advice
 from truecast.report.charts import (
     course_chart,
@@ -14,9 +13,6 @@ from truecast.report.charts import (
     miscalibration_chart,
     reliability_chart,
 )
-from truecast.report.context import Context
-from truecast.report.course import TimeCourse
-from truecast.report.findings import Finding
 from truecast.report.markup import Markup, name, tag
 from truecast.report.numerals import apart, count, figure, p_value, percent, probability, rounds
 from truecast.report.tables import (
@@ -39,6 +35,13 @@ from truecast.report.words import (
     tiny,
     where_sentences,
 )
+
+if TYPE_CHECKING:
+    from truecast.measures.report import Report
+    from truecast.plot import GroupOverview
+    from truecast.report.context import Context
+    from truecast.report.course import TimeCourse
+    from truecast.report.findings import Finding
 
 __all__ = ["advice_list", "comparison", "sections_of", "tile"]
 

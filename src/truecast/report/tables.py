@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from truecast.measures.finder import SIGNIFICANT, Stretch
-from truecast.measures.report import Report
-from truecast.plot import GroupOverview
 from truecast.report.charts import group_strip
-from truecast.report.findings import Finding
 from truecast.report.glossary import entries
 from truecast.report.markup import Markup, different, name, tag
 from truecast.report.numerals import NONE, apart, between, count, figure, p_value, percent, signed
 from truecast.report.verdict import verdict
+
+if TYPE_CHECKING:
+    from truecast.measures.report import Report
+    from truecast.plot import GroupOverview
+    from truecast.report.findings import Finding
 
 __all__ = [
     "before_after_table",

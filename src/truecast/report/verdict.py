@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from truecast.measures.finder import SIGNIFICANT, Stretch
-from truecast.measures.uncertainty import Uncertainty
-from truecast.report.findings import RARE, Finding, judged_by
+from truecast.report.findings import RARE, Judgement, judged_by
 from truecast.report.numerals import (
     apart,
     figure,
@@ -22,6 +22,9 @@ from truecast.report.numerals import (
     roughly,
     rounds,
 )
+
+if TYPE_CHECKING:
+    from truecast.measures.uncertainty import Uncertainty
 
 __all__ = [
     "Verdict",
@@ -64,7 +67,7 @@ class Verdict:
     evidence: str
 
 
-def verdict(finding: Finding) -> Verdict:
+def verdict(finding: Judgement) -> Verdict:
     """Judge by p-values, by what chance does, and by how much it matters."""
     smooth_error = finding.smooth_error
     if smooth_error is None:
@@ -93,7 +96,7 @@ def in_words(kind: str, how: str) -> tuple[str, str]:
     }[kind]
 
 
-def headline(finding: Finding) -> str:
+def headline(finding: Judgement) -> str:
     """Return the verdict in one line; of recalibrated forecasts both, before and after."""
     text = verdict(finding).headline
     if finding.after is None:
@@ -105,7 +108,7 @@ def _lower(text: str) -> str:
     return text[0].lower() + text[1:]
 
 
-def _kind(finding: Finding, smooth_error: Uncertainty) -> str:
+def _kind(finding: Judgement, smooth_error: Uncertainty) -> str:
     figures = finding.figures
     if finding.p_value >= SIGNIFICANT:
         rarer = min(figures.mean_forecast, 1 - figures.mean_forecast)
@@ -133,7 +136,7 @@ def proved_kind(rounds: float, p_value: float) -> str:
     return "weak" if p_value >= _SURE else "off"
 
 
-def _evidence(finding: Finding, smooth_error: Uncertainty, kind: str) -> str:
+def _evidence(finding: Judgement, smooth_error: Uncertainty, kind: str) -> str:
     estimate = f"The smooth calibration error is {figure(smooth_error.estimate)}"
     chance = (
         f"; calibrated forecasts would show about {figure(smooth_error.if_calibrated)} by chance"
@@ -152,7 +155,7 @@ def _evidence(finding: Finding, smooth_error: Uncertainty, kind: str) -> str:
     return f"{estimate}{chance}{blur}. {how_often}{ruled}"
 
 
-def interval(finding: Finding, smooth_error: Uncertainty) -> str:
+def interval(finding: Judgement, smooth_error: Uncertainty) -> str:
     """Return the interval of the smooth calibration error; or why there is none."""
     if _no_width(finding, smooth_error):
         alike = finding.figures.mean_outcome in (0.0, 1.0)
@@ -164,14 +167,14 @@ def interval(finding: Finding, smooth_error: Uncertainty) -> str:
     return f"{percent(smooth_error.level)} interval {' to '.join(ends)}"
 
 
-def _no_width(finding: Finding, smooth_error: Uncertainty) -> bool:
+def _no_width(finding: Judgement, smooth_error: Uncertainty) -> bool:
     """Whether rounds drawn again say nothing about chance, since they are all the same."""
     figures = finding.figures
     alike = figures.mean_outcome in (0.0, 1.0) and figures.forecasts == 1
     return alike or smooth_error.upper - smooth_error.lower < _NO_WIDTH
 
 
-def _as_far(finding: Finding) -> str:
+def _as_far(finding: Judgement) -> str:
     times = finding.found.resamples
     others = round(finding.p_value * (times + 1)) - 1
     many = f"{others:,} were" if others > 1 else f"{others or 'none'} was"
@@ -180,7 +183,7 @@ def _as_far(finding: Finding) -> str:
     return f"{among} (p-value {p_value(finding.p_value)})"
 
 
-def direction(finding: Finding) -> str:
+def direction(finding: Judgement) -> str:
     """Say in which way forecasts are off, by what is marked and nothing else."""
     if turned(finding):
         return "forecasts run the wrong way"
@@ -194,7 +197,7 @@ def direction(finding: Finding) -> str:
     return _MIXED
 
 
-def _one_way(finding: Finding, way: str) -> str:
+def _one_way(finding: Judgement, way: str) -> str:
     """Say where forecasts are off, unless it is most of them."""
     if 2 * sum(part.rounds for part in finding.marked) >= finding.figures.total:
         return f"forecasts are {way}"
@@ -216,7 +219,7 @@ def place(part: Stretch) -> tuple[str, ...]:
     return tuple(dict.fromkeys(probability(end, 2) for end in (part.low, part.high)))
 
 
-def turned(finding: Finding) -> bool:
+def turned(finding: Judgement) -> bool:
     """Return whether low forecasts came true more often than high ones, by three times chance.
 
     If they do, they are off, too: never where nothing is marked.
@@ -230,7 +233,7 @@ def turned(finding: Finding) -> bool:
     )
 
 
-def size(finding: Finding, kind: str) -> str:
+def size(finding: Judgement, kind: str) -> str:
     """Say what the error amounts to in practice, as far as that can be told."""
     means = (finding.figures.mean_forecast, finding.figures.mean_outcome)
     times = _times(finding.found.whole)
@@ -252,7 +255,7 @@ def size(finding: Finding, kind: str) -> str:
     return f"In practice: {gap}{more}. {whole}."
 
 
-def gain(finding: Finding) -> str:
+def gain(finding: Judgement) -> str:
     """Say what recalibration could do for a proper score, as far as a fixed curve can tell."""
     (score, parts), curve = judged_by(finding), "the best fixed, increasing curve"
     if not finding.gain:
@@ -278,7 +281,7 @@ def _times(whole: Stretch) -> str:
     return f": {times}{'' if rare else ' for the rarer outcome'}"
 
 
-def skill(finding: Finding, kind: str) -> str:
+def skill(finding: Judgement, kind: str) -> str:
     """Say how good the forecasts are, which calibration does not tell."""
     name, parts = judged_by(finding)
     other, beside = judged_by(finding, "log" if finding.gain_of == "brier" else "brier")
@@ -314,7 +317,7 @@ def _hindsight(told: float) -> str:
     return f"{best}, in hindsight. This is how well they separate events from non-events."
 
 
-def notes(finding: Finding) -> list[str]:
+def notes(finding: Judgement) -> list[str]:
     """Say what is peculiar about these rounds."""
     figures = finding.figures
     sentences = []

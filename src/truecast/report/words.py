@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from truecast._names import counted
-from truecast.certificate import ArcCertificate, Certificate
 from truecast.measures.finder import SIGNIFICANT, Stretch
-from truecast.plot import GroupOverview
-from truecast.report.class_groups import ClassGroups
-from truecast.report.course import TimeCourse
 from truecast.report.evidence import ALPHA, EvidenceOverTime
-from truecast.report.findings import Finding, judged_by
+from truecast.report.findings import Finding, Judgement, judged_by
 from truecast.report.markup import Markup, join, name
 from truecast.report.numerals import apart, between, count, figure, percent, roughly, rounds
+
+if TYPE_CHECKING:
+    from truecast.certificate import ArcCertificate, Certificate
+    from truecast.plot import GroupOverview
+    from truecast.report.class_groups import ClassGroups
+    from truecast.report.course import TimeCourse
 
 __all__ = [
     "BEFORE",
@@ -39,7 +42,7 @@ BEFORE = "This is about the forecasts before recalibration."
 LATER = "If outcomes come later in practice than they did here, expect a smaller gain."
 
 
-def where_sentences(finding: Finding) -> list[str]:
+def where_sentences(finding: Judgement) -> list[str]:
     """Say which forecasts were too high or too low: exactly those marked in the pictures."""
     if finding.smooth_error is None:
         return ["With real weights, chance cannot be judged, so nothing is marked as off."]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 if TYPE_CHECKING:
     from truecast.serve.stream import LiveStream
 
-__all__ = ["Course", "Mark"]
+__all__ = ["Course", "Later", "Mark", "mark_of"]
 
 MOST = 256
 FIRST_STEP = 4  # rounds
@@ -29,6 +32,13 @@ class Mark(NamedTuple):
     unresolved: int
 
 
+class Later(NamedTuple):
+    """A mark that is still to be made."""
+
+    rounds: int
+    place: int  # at which of the moments that were foreseen
+
+
 class Course:
     """Marks every `step` rounds; when there are too many, every other one goes.
 
@@ -37,18 +47,34 @@ class Course:
 
     def __init__(self) -> None:
         self.step = FIRST_STEP
-        self.marks: list[Mark] = []
+        self.marks: list[Any] = []  # of Mark; in a course that is foreseen also of Later
         self.due = FIRST_STEP  # the number of rounds from which on there is a mark to make
 
     def note(self, at: int, stream: LiveStream) -> None:
         """Make a mark, if one is due."""
-        if stream.record.rounds < self.due:
-            return
-        self.marks.append(mark_of(at, stream))
+        if stream.record.rounds >= self.due:
+            self._add(mark_of(at, stream))
+
+    def _add(self, mark: Any) -> None:
+        self.marks.append(mark)
         if len(self.marks) > MOST:
             self.step *= 2
             self.marks = self.marks[1::2]
         self._plan()
+
+    def foreseen(self, rounds: NDArray[np.int64]) -> Course:
+        """Return the course after moments with this many rounds each; they grow.
+
+        It has a `Later` for each mark that must still be made; those that would be made and go
+        again are not worth their certificates.
+        """
+        course = Course()
+        course.step, course.marks, course.due = self.step, [*self.marks], self.due
+        place = int(np.searchsorted(rounds, course.due))
+        while place < len(rounds):
+            course._add(Later(int(rounds[place]), place))
+            place = max(place + 1, int(np.searchsorted(rounds, course.due)))
+        return course
 
     def _plan(self) -> None:
         last = self.marks[-1].rounds if self.marks else 0

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -29,8 +31,10 @@ __all__ = [
     "Outcomes",
     "chained",
     "decode",
+    "decode_many",
     "digest_of",
     "encode",
+    "entry_of",
 ]
 
 _HEADER = struct.Struct("<qqqq")
@@ -54,7 +58,7 @@ class Created(msgspec.Struct, array_like=True, frozen=True):
     options: bytes  # JSON
 
 
-class Forecasts(msgspec.Struct, array_like=True, frozen=True):
+class Forecasts(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Rows that were forecast together; tickets are numbered on from `first`."""
 
     first: int
@@ -66,7 +70,7 @@ class Forecasts(msgspec.Struct, array_like=True, frozen=True):
     times: list[str | None] | None = None  # as the caller gave them; nothing depends on them
 
 
-class Outcomes(msgspec.Struct, array_like=True, frozen=True):
+class Outcomes(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Outcomes that were learned together."""
 
     ids: list[str]
@@ -96,6 +100,10 @@ _TYPES: dict[int, type[Body]] = {
 }
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODERS = {kind: msgspec.msgpack.Decoder(body) for kind, body in _TYPES.items()}
+_LISTS: dict[int, msgspec.msgpack.Decoder[Any]] = {
+    kind: msgspec.msgpack.Decoder(list[body])  # type: ignore[valid-type]
+    for kind, body in _TYPES.items()
+}
 
 
 class Entry(NamedTuple):
@@ -108,6 +116,10 @@ class Entry(NamedTuple):
     digest: bytes  #: of the body
     chain: bytes  #: the checksum
     body: bytes | None  #: None if it was erased, with its stream
+
+
+#: an entry of its columns: `Entry._make`, but compiled
+entry_of: Callable[[Sequence[Any]], Entry] = partial(tuple.__new__, Entry)
 
 
 class Head(NamedTuple):
@@ -148,3 +160,15 @@ def decode(entry: Entry) -> Body:
         return _DECODERS[entry.kind].decode(entry.body)
     except (msgspec.MsgspecError, ValueError) as error:
         raise StateError(f"entry {entry.seq} cannot be read: {error}") from error
+
+
+def decode_many(kind: Kind, bodies: list[bytes | None]) -> list[Any]:
+    """Return what entries of one kind say, or raise StateError: `decode` says of which.
+
+    Their bodies are read as one list, which is faster.
+    """
+    try:
+        whole = b"".join([b"\xdd", len(bodies).to_bytes(4), *bodies])  # type: ignore[list-item]
+        return _LISTS[kind].decode(whole)  # type: ignore[no-any-return]
+    except (TypeError, msgspec.MsgspecError, ValueError) as error:
+        raise StateError("an entry cannot be read") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,7 +13,16 @@ from truecast.monitor import Finding
 if TYPE_CHECKING:
     from truecast.serve.stream import LiveStream
 
-__all__ = ["CERTAIN", "AlarmView", "Evidence", "alarm_view", "alarms_of", "evidence_of", "number"]
+__all__ = [
+    "CERTAIN",
+    "AlarmView",
+    "Evidence",
+    "alarm_view",
+    "alarms_of",
+    "evidence_of",
+    "number",
+    "since_words",
+]
 
 CERTAIN = 1e300
 
@@ -20,8 +30,8 @@ CERTAIN = 1e300
 class AlarmView(msgspec.Struct, frozen=True):
     """What an alarm says; see `truecast.monitor.Finding`.
 
-    Times are those of the next mark of the course, so a little late; `words` has "{since}" where
-    the time belongs.
+    Times are those of the next mark of the course, so a little late. `since_words` is a part of
+    `words`: who knows the reader's time zone may replace it.
     """
 
     which: str  # "model" or "recalibrated"
@@ -42,6 +52,7 @@ class AlarmView(msgspec.Struct, frozen=True):
     outcome: float | None
     rounds: float
     words: str
+    since_words: str
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -86,6 +97,7 @@ def alarm_view(
     if found is None:
         return None
     time_of = stream.course.time_of
+    since = since_words(stream, found)
     return AlarmView(
         ("model", "recalibrated")[at],
         group,
@@ -104,8 +116,17 @@ def alarm_view(
         number(found.forecast),
         number(found.outcome),
         found.rounds,
-        found.in_words("{since}"),
+        found.in_words(since),
+        since,
     )
+
+
+def since_words(stream: LiveStream, found: Finding) -> str:
+    """Return since when forecasts are off: the time, or the forecast if none is known yet."""
+    moment = stream.course.time_of(found.since)
+    if moment is None:
+        return f"forecast {found.since:,}"
+    return datetime.fromtimestamp(moment / 1_000, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def alarms_of(stream: LiveStream) -> list[AlarmView]:

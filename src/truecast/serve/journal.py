@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -109,7 +108,8 @@ def verify(store: Store, progress: Progress | None = None) -> Verified:
         live = {row.number: row for row in store.streams()}
         _check_bodies(store, found, live, progress)
         for snapshot in store.snapshots():
-            _check_snapshot(store, snapshot, live.get(snapshot.stream), found)
+            if snapshot.info:  # else its stream is being erased
+                _check_snapshot(store, snapshot, live.get(snapshot.stream), found)
     except unreadable as error:
         found.add(f"after entry {found.last}: it cannot be read: {error}")
     return found
@@ -269,40 +269,32 @@ def replay(
     Every forecast must come out with the bits that were answered, and the state after the
     snapshot's entry must be the snapshot's.
     """
-    with ThreadPoolExecutor(1) as aside:
-        for row in store.streams():
-            if names is not None and row.name not in names:
-                continue
-            entries = store.entries(store.base().seq, stream=row.number)
-            first = next(entries, None)
-            if first is None or first.kind != Kind.CREATED:
-                problem = "its first entries are not in the journal any more: they were exported"
-                yield Replayed(row.name, 0, False, problem)
-                continue
-            stream = LiveStream(StreamOptions.from_json(row.options))
-            playing = Replay(stream, row.name, check=True, aside=aside)
-            yield _replayed(playing, entries, store.snapshot(row.number), progress)
+    for row in store.streams():
+        if names is None or row.name in names:
+            yield _replayed(store, row, progress)
 
 
-def _replayed(
-    playing: Replay,
-    entries: Iterator[Entry],
-    snapshot: Snapshot | None,
-    progress: Progress | None,
-) -> Replayed:
+def _replayed(store: Store, row: StreamRow, progress: Progress | None) -> Replayed:
+    base = store.base().seq
+    first = next(store.entries(base, stream=row.number), None)
+    if first is None or first.kind != Kind.CREATED:
+        gone = "its first entries are not in the journal any more: they were exported"
+        return Replayed(row.name, 0, False, gone)
+    stream = LiveStream(StreamOptions.from_json(row.options))
+    playing = Replay(stream, row.name, check=True, threads=True, progress=progress)
+    snapshot = store.snapshot(row.number)
     compared, problem = False, None
     try:
-        for entry in entries:
-            playing.add(entry)
-            if snapshot is not None and snapshot.state and entry.seq == snapshot.seq:
-                playing.flush()
-                compared = True
-                saved = from_snapshot(playing.stream.options, snapshot)
-                if state_of(saved) != state_of(playing.stream):
-                    problem = f"the snapshot after entry {snapshot.seq} differs"
-            if progress is not None:
-                progress(entry.seq)
-        playing.flush()
+        if snapshot is not None and snapshot.state:
+            playing.entries(store.entries(base, stream=row.number, until=snapshot.seq))
+            compared = stream.seq == snapshot.seq
+            if compared and not _agrees(stream, snapshot):
+                problem = f"the snapshot after entry {snapshot.seq} differs"
+        playing.entries(store.entries(max(base, stream.seq), stream=row.number))
     except StateError as error:
         problem = str(error)
-    return Replayed(playing.name, playing.stream.record.rounds, compared, problem)
+    return Replayed(row.name, stream.record.rounds, compared, problem)
+
+
+def _agrees(stream: LiveStream, snapshot: Snapshot) -> bool:
+    return state_of(from_snapshot(stream.options, snapshot)) == state_of(stream)

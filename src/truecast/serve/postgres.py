@@ -15,8 +15,18 @@ from typing import Any
 import psycopg
 
 from truecast.serve.arrays import Blobs, Numbers, Texts, register
-from truecast.serve.events import ORIGIN, Entry, Head
-from truecast.serve.store import SCHEMA, Batch, Key, Known, LockedError, Snapshot, StreamRow, slices
+from truecast.serve.events import ORIGIN, Entry, Head, entry_of
+from truecast.serve.store import (
+    ERASED,
+    SCHEMA,
+    Batch,
+    Key,
+    Known,
+    LockedError,
+    Snapshot,
+    StreamRow,
+    slices,
+)
 
 __all__ = ["PostgresStore"]
 
@@ -81,6 +91,22 @@ _TOO_MUCH = (
     "SELECT max(seq) FROM (SELECT seq, sum(coalesce(length(body), 0) + 100)"
     " OVER (ORDER BY seq DESC) AS total FROM truecast_entries) sums WHERE total > %b"
 )
+_ERASING = (
+    "SELECT stream, seq FROM truecast_snapshots"
+    " WHERE stream NOT IN (SELECT number FROM truecast_streams) LIMIT 1"
+)
+_ERASE_IDS = (
+    "WITH gone AS (DELETE FROM truecast_ids WHERE stream = %b AND id IN"
+    " (SELECT id FROM truecast_ids WHERE stream = %b LIMIT %b) RETURNING 1)"
+    " SELECT count(*) FROM gone"
+)
+_ERASE_UNTIL = (
+    "SELECT max(seq) FROM (SELECT seq FROM truecast_entries"
+    " WHERE stream = %b AND seq > %b ORDER BY seq LIMIT %b) next"
+)
+_ERASE_BODIES = (
+    "UPDATE truecast_entries SET body = NULL WHERE stream = %b AND seq > %b AND seq <= %b"
+)
 _SAVE = (
     "INSERT INTO truecast_snapshots VALUES (%b, %b, %b, %b) ON CONFLICT (stream)"
     " DO UPDATE SET seq = excluded.seq, state = excluded.state, info = excluded.info"
@@ -120,7 +146,7 @@ class PostgresStore:
             while not self._locked():
                 if not wait and time.monotonic() > patience:
                     raise LockedError(
-                        "another process writes to this database: stop it, or use standby"
+                        "another process writes to this database: stop it, or use --standby"
                     )
                 time.sleep(_WAIT if wait else _WAIT / 10)
             self._begin_epoch()
@@ -255,8 +281,17 @@ class PostgresStore:
         query = (
             "SELECT count(*) FROM truecast_ids"
             " WHERE stream NOT IN (SELECT number FROM truecast_streams)"
+            " AND stream NOT IN (SELECT stream FROM truecast_snapshots)"
         )
         return int(self._one(query)[0])
+
+    def unresolved_ids(self, stream: int, before: int) -> Iterator[tuple[str, int]]:
+        """See `Store`."""
+        query = (
+            "SELECT id, ticket FROM truecast_ids"
+            " WHERE stream = %b AND ticket < %b AND outcome IS NULL"
+        )
+        return iter(self.db.execute(query, (stream, before), binary=True))
 
     def commit(self, batch: Batch) -> None:
         """See `Store`. Most transactions are one statement."""
@@ -276,9 +311,8 @@ class PostgresStore:
                 cursor.execute(_SAVE_IDS, _rows_of(some))
             if batch.indexed:
                 cursor.execute("UPDATE truecast_meta SET indexed = %b", (batch.indexed,))
-            for stream in batch.deleted:
-                self._erase(cursor, stream)
-            for snapshot in batch.snapshots:
+            left = [Snapshot(stream, 0, b"", b"") for stream in batch.deleted]
+            for snapshot in (*batch.snapshots, *left):
                 cursor.execute(_SAVE, snapshot)
 
     @contextmanager
@@ -296,14 +330,26 @@ class PostgresStore:
         if db.execute(_INSERT_ENTRIES, [self.epoch, *values]).rowcount == 0:
             raise LockedError(_TAKEN)
 
-    @staticmethod
-    def _erase(cursor: psycopg.Cursor[Any], stream: int) -> None:
-        for query in (
-            "DELETE FROM truecast_ids WHERE stream = %b",
-            "DELETE FROM truecast_snapshots WHERE stream = %b",
-            "UPDATE truecast_entries SET body = NULL WHERE stream = %b",
-        ):
-            cursor.execute(query, (stream,))
+    def erase(self) -> bool:
+        """See `Store`. The snapshot says up to which entry it has come."""
+        found = self.db.execute(_ERASING).fetchone()
+        if found is None:
+            return False
+        stream, after = found
+        ids, entries = ERASED
+        with self._ours() as cursor:
+            if cursor.execute(_ERASE_IDS, (stream, stream, ids)).fetchone() != (0,):
+                return True
+            row = cursor.execute(_ERASE_UNTIL, (stream, after, entries)).fetchone()
+            last = None if row is None else row[0]
+            if last is None:
+                cursor.execute("DELETE FROM truecast_snapshots WHERE stream = %b", (stream,))
+            else:
+                cursor.execute(_ERASE_BODIES, (stream, after, last))
+                cursor.execute(
+                    "UPDATE truecast_snapshots SET seq = %b WHERE stream = %b", (last, stream)
+                )
+        return True
 
     def snapshot(self, stream: int) -> Snapshot | None:
         """See `Store`."""
@@ -334,7 +380,7 @@ class PostgresStore:
         while True:
             values = {"after": after, "until": last, "stream": stream}
             rows = self.db.execute(query, values, binary=True).fetchall()
-            yield from map(Entry._make, rows)
+            yield from map(entry_of, rows)
             if len(rows) < _BATCH:
                 return
             after = rows[-1][0]

@@ -36,7 +36,17 @@ from truecast.serve.store import Batch, Key, Known
 from truecast.serve.stream import LiveStream
 from truecast.serve.view import StreamInfo
 
-__all__ = ["Create", "Delete", "Forecasting", "GiveUp", "Learning", "Look", "Request", "Work"]
+__all__ = [
+    "Create",
+    "Delete",
+    "Erase",
+    "Forecasting",
+    "GiveUp",
+    "Learning",
+    "Look",
+    "Request",
+    "Work",
+]
 
 
 _LONE = re.compile("[\ud800-\udfff]")  # half of a character
@@ -131,7 +141,7 @@ class Create(Request):
 
 @dataclass(slots=True)
 class Delete(Request):
-    """Remove a stream and what is known of it; of its entries only the checksums stay."""
+    """Remove a stream; `Erase` removes what is known of it."""
 
     name: str
     confirm: str
@@ -145,6 +155,18 @@ class Delete(Request):
         work.batch.deleted.append(listed.number)
         work.touched.add(self.name)
         work.shelf.remove(self.name)
+
+
+@dataclass(slots=True)
+class Erase(Request):
+    """Remove some of what deleted streams have left; of their entries the checksums stay."""
+
+    reads: ClassVar[bool] = True
+    name: str = ""
+
+    def do(self, work: Work) -> bool:
+        """See `Request`; returns whether there may be more."""
+        return work.shelf.store.erase()
 
 
 @dataclass(slots=True)

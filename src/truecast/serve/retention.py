@@ -2,8 +2,8 @@
 
 Entries go from the front of the journal, so that the chain of checksums holds for the rest. Before
 that, every stream is saved: its state no longer needs them. An id goes with the entry of its
-outcome, or with that of its forecast if it was given up; if it comes again later, it is a new
-forecast.
+outcome, or with that of its forecast if it was given up; if it is given up only later, it goes the
+next time that entries go. If an id comes again after that, it is a new forecast.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -20,7 +21,7 @@ import numpy as np
 
 from truecast._atomic import make_folder, sync
 from truecast.errors import InputError, UnavailableError
-from truecast.serve.events import Body, Forecasts, Head, Outcomes, decode
+from truecast.serve.events import Body, Forecasts, Head, Kind, Outcomes, decode
 from truecast.serve.requests import Request, Work
 from truecast.serve.store import Batch, Known, Store
 
@@ -107,21 +108,44 @@ class Forget(Request):
                     leaving.setdefault(entry.stream, []).extend(own)
             if rows >= _SLICE:
                 break
-        known = shelf.store.lookup(
-            {stream: [row.name for row in own] for stream, own in leaving.items()}
-        )
-        forgotten: dict[int, list[str]] = {}
-        for stream, own in leaving.items():
-            awaits = shelf.open(shelf.by_number[stream].name).record.awaits
-            forgotten[stream] = [
-                row.name for row in own if row.is_last_of(known.get((stream, row.name)), awaits)
-            ]
-        shelf.store.forget(base, forgotten)
-        shelf.recent.clear()
-        for stream, names in forgotten.items():
-            for name in names:
-                work.known.pop((stream, name), None)  # it was looked up before
+        _forget(work, base, leaving)
         return base.seq
+
+
+@dataclass(slots=True)
+class Drop(Request):
+    """Remove ids of a stream whose entries have gone, if they are awaited no longer."""
+
+    reads: ClassVar[bool] = True
+    number: int
+    rows: list[_Row]
+    name: str = ""
+
+    def do(self, work: Work) -> None:
+        """See `Request`."""
+        shelf = work.shelf
+        if self.number in shelf.by_number:
+            shelf.recent.index(work.head.seq)
+            _forget(work, shelf.store.base(), {self.number: self.rows})
+
+
+def _forget(work: Work, base: Head, leaving: dict[int, list[_Row]]) -> None:
+    """Remove entries up to `base`, and ids that nothing needs after these rows."""
+    shelf = work.shelf
+    known = shelf.store.lookup(
+        {stream: [row.name for row in own] for stream, own in leaving.items()}
+    )
+    forgotten: dict[int, list[str]] = {}
+    for stream, own in leaving.items():
+        awaits = shelf.open(shelf.by_number[stream].name).record.awaits
+        forgotten[stream] = [
+            row.name for row in own if row.is_last_of(known.get((stream, row.name)), awaits)
+        ]
+    shelf.store.forget(base, forgotten)
+    shelf.recent.clear()
+    for stream, names in forgotten.items():
+        for name in names:
+            work.known.pop((stream, name), None)  # it was looked up before
 
 
 class _Row(NamedTuple):
@@ -172,17 +196,45 @@ async def retain(
     gone = first
     while gone < last:
         gone = await service._ask(Forget(last))
+    for number, rows in await asyncio.to_thread(_unresolved, reader):
+        for start in range(0, len(rows), _SLICE):
+            await service._ask(Drop(number, rows[start : start + _SLICE]))
     return Retired(last - first, file)
+
+
+def _unresolved(reader: Store) -> list[tuple[int, list[_Row]]]:
+    """Return ids without an outcome whose entries have gone, by the number of their stream.
+
+    They had to stay while they were awaited; some may have been given up since.
+    """
+    with _reading(reader):
+        base, found = reader.base().seq, []
+        for stream in reader.streams():
+            made = (
+                decode(entry)
+                for entry in reader.entries(base, stream=stream.number)
+                if entry.kind == Kind.FORECASTS and entry.body is not None
+            )
+            first = next((body.first for body in made if isinstance(body, Forecasts)), _FOREVER)
+            ids = reader.unresolved_ids(stream.number, first)
+            found.append((stream.number, [_Row(*row, False) for row in ids]))
+    return found
 
 
 def _export(reader: Store, first: int, last: int, file: Path) -> None:
     from truecast.serve.export import export
 
     make_folder(file.parent)
-    reader.read_only()
-    try:
+    with _reading(reader):
         names = {row.number: row.name for row in reader.streams()}
         export(reader.entries(first, until=last), names, file)
         sync(file.parent)  # its name too: the entries go next
+
+
+@contextmanager
+def _reading(reader: Store) -> Iterator[None]:
+    reader.read_only()
+    try:
+        yield
     finally:
         reader.close()

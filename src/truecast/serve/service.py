@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from truecast.serve.overviews import Overviews
 from truecast.serve.requests import (
     Create,
     Delete,
+    Erase,
     Forecasting,
     GiveUp,
     Learning,
@@ -83,10 +84,17 @@ class Service:
         return info
 
     async def delete(self, name: str, *, confirm: str) -> None:
-        """Remove a stream, what is known of it, and the bodies of its entries."""
+        """Remove a stream, what is known of it, and the bodies of its entries.
+
+        The stream goes at once; the rest in small transactions, between those of others. If the
+        service ends meanwhile, the next start continues.
+        """
         await self._writer.ask(Delete(name, confirm))
         self._rates.pop(name, None)
         self._errors.pop(name, None)
+        with suppress(UnavailableError):  # the stream has gone; the writer continues later
+            while await self._writer.ask(Erase()):
+                pass
 
     def streams(self) -> list[StreamInfo]:
         """Return what there is, by name. Figures are half a second old, or more if many change."""

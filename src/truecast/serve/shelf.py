@@ -70,11 +70,13 @@ class Shelf:
         self.behind: deque[str] = deque()  # their figures are those of the last snapshot
         self.live: OrderedDict[str, LiveStream] = OrderedDict()
         self.next_number = 1
+        self.erasing = True  # whether deleted streams may have left something
 
     def read(self) -> None:
         """List what the store has; nothing is in memory afterwards."""
         for known in (self.live, self.listed, self.by_number, self.behind):
             known.clear()
+        self.erasing = True
         for row in self.store.streams():
             listed = Listed(row.number, row.name, StreamOptions.from_json(row.options), row.created)
             listed.saved, listed.brief = row.seq, bool(row.brief)
@@ -196,10 +198,16 @@ class Shelf:
         """Return the streams to close, least recently used first."""
         return list(islice(self.live, max(0, len(self.live) - self.most)))
 
-    def catch_up(self) -> None:
-        """Load one of those that are behind, so that the list shows it as it is."""
-        name = self.behind.popleft()
-        if name in self.listed:
+    @property
+    def has_chores(self) -> bool:
+        """Whether there is something to do when nothing is asked."""
+        return bool(self.behind) or self.erasing
+
+    def do_chore(self) -> None:
+        """Load a stream that is behind, so that the list shows it as it is; or erase a little."""
+        if not self.behind:
+            self.erasing = self.store.erase()
+        elif (name := self.behind.popleft()) in self.listed:
             self.open(name)
 
     def _list(self, listed: Listed) -> None:

@@ -18,8 +18,18 @@ import msgspec
 
 from truecast._atomic import hold, make_folder
 from truecast.errors import FileError
-from truecast.serve.events import ORIGIN, Entry, Head
-from truecast.serve.store import SCHEMA, Batch, Key, Known, LockedError, Snapshot, StreamRow, slices
+from truecast.serve.events import ORIGIN, Entry, Head, entry_of
+from truecast.serve.store import (
+    ERASED,
+    SCHEMA,
+    Batch,
+    Key,
+    Known,
+    LockedError,
+    Snapshot,
+    StreamRow,
+    slices,
+)
 
 __all__ = ["SQLiteStore"]
 
@@ -69,6 +79,16 @@ SELECT max(seq) FROM (
     SELECT seq, sum(coalesce(length(body), 0) + 100) OVER (ORDER BY seq DESC) AS total FROM entries
 ) WHERE total > ?
 """
+_SAVE = "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)"
+_ERASING = "SELECT stream, seq FROM snapshots WHERE stream NOT IN (SELECT number FROM streams)"
+_ERASE_IDS = (
+    "DELETE FROM ids WHERE stream = ? AND id IN (SELECT id FROM ids WHERE stream = ? LIMIT ?)"
+)
+_ERASE_UNTIL = (
+    "SELECT max(seq) FROM"
+    " (SELECT seq FROM entries WHERE stream = ? AND seq > ? ORDER BY seq LIMIT ?)"
+)
+_ERASE_BODIES = "UPDATE entries SET body = NULL WHERE stream = ? AND seq > ? AND seq <= ?"
 _COLUMNS = "seq, stream, at, kind, digest, chain, body"
 _WAIT = 0.2  # seconds between two looks at the lock
 _AT_ONCE = 50  # entries of a statement; SQLite keeps those of all lengths ready
@@ -105,7 +125,7 @@ class SQLiteStore:
                 if not wait:
                     lock.close()
                     raise LockedError(
-                        f"another process writes to {self.path}: stop it, or use standby"
+                        f"another process writes to {self.path}: stop it, or use --standby"
                     ) from error
                 time.sleep(_WAIT)
         self._lock = lock
@@ -238,8 +258,16 @@ class SQLiteStore:
 
     def count_strays(self) -> int:
         """See `Store`."""
-        query = "SELECT count(*) FROM ids WHERE stream NOT IN (SELECT number FROM streams)"
+        query = (
+            "SELECT count(*) FROM ids WHERE stream NOT IN (SELECT number FROM streams)"
+            " AND stream NOT IN (SELECT stream FROM snapshots)"
+        )
         return int(self.db.execute(query).fetchone()[0])
+
+    def unresolved_ids(self, stream: int, before: int) -> Iterator[tuple[str, int]]:
+        """See `Store`."""
+        query = "SELECT id, ticket FROM ids WHERE stream = ? AND ticket < ? AND outcome IS NULL"
+        return iter(self.db.execute(query, (stream, before)))
 
     def commit(self, batch: Batch) -> None:
         """See `Store`."""
@@ -255,15 +283,27 @@ class SQLiteStore:
             if batch.indexed:
                 _save_ids(db, batch.ids)
                 db.execute("UPDATE meta SET indexed = ?", (batch.indexed,))
-            for stream in batch.deleted:
-                self._erase(db, stream)
-            db.executemany("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", batch.snapshots)
+            left = [Snapshot(stream, 0, b"", b"") for stream in batch.deleted]
+            db.executemany(_SAVE, [*batch.snapshots, *left])
 
-    @staticmethod
-    def _erase(db: sqlite3.Connection, stream: int) -> None:
-        db.execute("DELETE FROM ids WHERE stream = ?", (stream,))
-        db.execute("DELETE FROM snapshots WHERE stream = ?", (stream,))
-        db.execute("UPDATE entries SET body = NULL WHERE stream = ?", (stream,))
+    def erase(self) -> bool:
+        """See `Store`. The snapshot says up to which entry it has come."""
+        with _Transaction(self.db) as db:
+            self._check_ours(db)
+            found = db.execute(_ERASING).fetchone()
+            if found is None:
+                return False
+            stream, after = found
+            ids, entries = ERASED
+            if db.execute(_ERASE_IDS, (stream, stream, ids)).rowcount:
+                return True
+            last = db.execute(_ERASE_UNTIL, (stream, after, entries)).fetchone()[0]
+            if last is None:
+                db.execute("DELETE FROM snapshots WHERE stream = ?", (stream,))
+            else:
+                db.execute(_ERASE_BODIES, (stream, after, last))
+                db.execute("UPDATE snapshots SET seq = ? WHERE stream = ?", (last, stream))
+        return True
 
     def snapshot(self, stream: int) -> Snapshot | None:
         """See `Store`."""
@@ -289,7 +329,7 @@ class SQLiteStore:
             f" WHERE seq > :after AND seq <= :until {which} ORDER BY seq",
             {"after": after, "until": (1 << 62) if until is None else until, "stream": stream},
         )
-        return map(Entry._make, rows)
+        return map(entry_of, rows)
 
     def oldest(self, stream: int) -> int | None:
         """See `Store`."""

@@ -13,6 +13,7 @@ __all__ = ["Batch", "Key", "Known", "LockedError", "Snapshot", "Store", "StreamR
 
 SCHEMA = 2
 _SLICE = 2_000  # rows of ids in a statement
+ERASED = 5_000, 500  # ids and entries of a deleted stream, in a transaction
 
 Row = TypeVar("Row")
 
@@ -38,7 +39,7 @@ class Snapshot(NamedTuple):
     stream: int
     seq: int
     state: bytes  # empty if it has so few entries that they are replayed instead
-    info: bytes  # what a list of streams shows, as JSON
+    info: bytes  # what a list of streams shows, as JSON; nothing if the stream is being erased
 
 
 class StreamRow(NamedTuple):
@@ -133,10 +134,22 @@ class Store(Protocol):
         """Return how many ids a stream has, of tickets from `first` on."""
 
     def count_strays(self) -> int:
-        """Return how many ids are of no stream: none, unless something is broken."""
+        """Return how many ids are of no stream, not even of one that is being erased."""
+
+    def unresolved_ids(self, stream: int, before: int) -> Iterator[tuple[str, int]]:
+        """Return ids without an outcome, and their tickets: those of tickets below `before`."""
 
     def commit(self, batch: Batch) -> None:
-        """Write all of it durably, or nothing."""
+        """Write all of it durably, or nothing.
+
+        Of a stream that is deleted, a snapshot without figures stays until all else is erased.
+        """
+
+    def erase(self) -> bool:
+        """Remove some ids of a deleted stream, or the bodies of some of its entries.
+
+        They are so few that others need not wait. False if there is nothing left to remove.
+        """
 
     def snapshot(self, stream: int) -> Snapshot | None:
         """Return the state of a stream as it was last saved."""

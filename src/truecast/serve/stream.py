@@ -6,8 +6,7 @@ each. Times come from the entries, so that replaying them gives the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import Executor
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,14 +18,13 @@ from truecast.serve.course import Course
 from truecast.serve.events import Body, Forecasts, GivenUp, Outcomes
 from truecast.serve.options import StreamOptions
 
-__all__ = ["CELLS", "Group", "LiveStream", "Steps", "name_of"]
+__all__ = ["CELLS", "NO_NUMBERS", "Group", "LiveStream", "Steps", "name_of"]
 
 Group = str | list[str] | None
 
 CELLS = 256, 64  # of a record: of one outcome, and of each of several classes
-_PART = 2_000  # steps that two threads work on, one after the other
 _FEW = 8  # rows up to which one by one is faster
-_NO_NUMBERS = np.empty(0, np.int64)
+NO_NUMBERS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
 _NO_MEMBERS = np.empty(0, np.uint32)
 
@@ -42,11 +40,11 @@ class Steps(NamedTuple):
     outcomes: NDArray[np.uint8]
     order: NDArray[np.uint8]
 
-    def parts(self, size: int) -> Iterator[Steps]:
-        """Yield the same in parts of this many steps."""
-        issued = resolved = 0
-        for first in range(0, len(self.order), size):
-            order = self.order[first : first + size]
+    def parts(self, ends: Iterable[int]) -> Iterator[Steps]:
+        """Yield the same in parts that end after these numbers of steps."""
+        first = issued = resolved = 0
+        for end in ends:
+            order = self.order[first:end]
             came = resolved + int(order.sum())
             made = issued + len(order) - (came - resolved)
             yield Steps(
@@ -58,7 +56,7 @@ class Steps(NamedTuple):
                 self.outcomes[resolved:came],
                 order,
             )
-            issued, resolved = made, came
+            first, issued, resolved = end, made, came
 
 
 class LiveStream:
@@ -187,9 +185,9 @@ class LiveStream:
     ) -> NDArray[np.float64]:
         count = len(scores)
         if self.binary:
-            about = _NO_NUMBERS if events is None else _check.events(events, count)
+            about = NO_NUMBERS if events is None else _check.events(events, count)
             times, order = np.full(count, at), np.zeros(count, np.uint8)
-            return self.play(Steps(times, scores, names, about, _NO_NUMBERS, _NO_BYTES, order))
+            return self.play(Steps(times, scores, names, about, NO_NUMBERS, _NO_BYTES, order))
         before = np.ascontiguousarray(self._probabilities(scores))
         said = self._issue_classes(scores, before, names, events)
         self.record.steps(
@@ -197,36 +195,27 @@ class LiveStream:
             before,
             said,
             *self._members(names),
-            _NO_NUMBERS,
+            NO_NUMBERS,
             np.empty(0, np.int32),
             np.zeros(count, np.uint8),
         )
         return said
 
-    def play(self, steps: Steps, aside: Executor | None = None) -> NDArray[np.float64]:
-        """Issue and resolve, of a stream without classes; return what was said at each step.
+    def play(self, steps: Steps) -> NDArray[np.float64]:
+        """Issue and resolve, of a stream without classes; return what was said at each step."""
+        said = self.recalibrate(steps)
+        self.watch(steps, said)
+        return said
 
-        With `aside`, a single thread, monitors and record follow the recalibrator there.
-        """
-        if aside is None:
-            said = self._recalibrate(steps)
-            self._watch(steps, said)
-            return said
-        told, watching = [], []
-        for part in steps.parts(_PART):
-            told.append(self._recalibrate(part))
-            watching.append(aside.submit(self._watch, part, told[-1]))
-        for part_done in watching:
-            part_done.result()
-        return np.concatenate(told) if told else np.empty(0)
-
-    def _recalibrate(self, steps: Steps) -> NDArray[np.float64]:
+    def recalibrate(self, steps: Steps) -> NDArray[np.float64]:
+        """Let the recalibrator play steps, and return what it says; `watch` must follow."""
         said = np.empty(len(steps.order))
         rows = steps.scores.reshape(-1, 1)
         self.recalibrator._desk.steps(rows, *steps[2:], said)
         return said
 
-    def _watch(self, steps: Steps, said: NDArray[np.float64]) -> None:
+    def watch(self, steps: Steps, said: NDArray[np.float64]) -> None:
+        """Let monitors and record play the same; another thread may be ahead with the rest."""
         before = np.ascontiguousarray(self._probabilities(steps.scores))
         after = said[steps.order == 0]
         for monitor, p in zip(self.monitors, (before, after), strict=True):
@@ -266,7 +255,7 @@ class LiveStream:
     def _members(self, names: list[Any] | None) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
         """Return how many groups each round has, and their numbers in the record."""
         if names is None:
-            return _NO_NUMBERS, _NO_MEMBERS
+            return NO_NUMBERS, _NO_MEMBERS
         counts, members = [], []
         for name in names:
             own = () if name is None else name if isinstance(name, tuple) else (name,)
@@ -305,7 +294,7 @@ class LiveStream:
     def _learn_many(self, tickets: list[int], outcomes: list[int]) -> None:
         numbers, y = np.array(tickets, np.int64), np.array(outcomes, np.uint8)
         order = np.ones(len(y), np.uint8)
-        self.play(Steps(_NO_NUMBERS, np.empty(0), None, _NO_NUMBERS, numbers, y, order))
+        self.play(Steps(NO_NUMBERS, np.empty(0), None, NO_NUMBERS, numbers, y, order))
 
     def give_up(self, tickets: list[int]) -> None:
         """Await these outcomes no longer."""

@@ -15,7 +15,14 @@ from truecast import Monitor
 from truecast._names import counted
 from truecast.report.verdict import proved_kind
 from truecast.serve.course import Mark, mark_of, per_round
-from truecast.serve.evidence import CERTAIN, AlarmView, alarm_view, alarms_of, number
+from truecast.serve.evidence import (
+    CERTAIN,
+    AlarmView,
+    alarm_view,
+    alarms_of,
+    number,
+    since_words,
+)
 from truecast.serve.halves import Chances, Facts, Side, facts_of, side_of
 from truecast.serve.options import StreamOptions
 from truecast.serve.stream import LiveStream
@@ -244,13 +251,13 @@ def _reason(stream: LiveStream, kind: str) -> str:
         rounds = stream.record.rounds
         return f"{counted(rounds, 'outcome')} {'has' if rounds == 1 else 'have'} come."
     if kind == "off":
-        said = (monitor.alarm or monitor.finding).in_words("{since}")
-        return f"The answered {said}."
-    found = monitor.smooth_error()
+        found = monitor.alarm or monitor.finding
+        return f"The answered {found.in_words(since_words(stream, found))}."
+    error = monitor.smooth_error()
     which = "the answered forecasts" if stream.binary else "the likeliest class's probability"
     return (
         f"With 95 % confidence, at all times, the smooth calibration error of {which} "
-        f"is from {found.lower:.3g} to {found.upper:.3g}."
+        f"is from {error.lower:.3g} to {error.upper:.3g}."
     )
 
 

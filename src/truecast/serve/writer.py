@@ -184,7 +184,7 @@ class Writer:
     def _take(self) -> bool:
         """Take what is in the queue, or wait until there is something. False at the end."""
         timeout = THIN / 2 if self._dirty or self._broken else None
-        if self._next or (self.shelf.behind and not self._broken):
+        if self._next or (self.shelf.has_chores and not self._broken):
             timeout = 0.0
         with suppress(queue.Empty):
             fresh = self._queue.get(timeout=timeout)
@@ -195,9 +195,9 @@ class Writer:
         return True
 
     def _serve(self, asked: list[Asked]) -> None:
-        if self.shelf.behind and not asked and not self._broken:
+        if self.shelf.has_chores and not asked and not self._broken:
             with suppress(UnavailableError):  # the stream says so when it is asked for
-                self.shelf.catch_up()
+                self.shelf.do_chore()
         if self._broken and not self._mended():
             reason = self.health.reason or "the database cannot be reached"
             self._fail(asked, UnavailableError(reason, retry_after=self._pause))

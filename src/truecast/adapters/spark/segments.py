@@ -21,8 +21,8 @@ from truecast.adapters.spark._runs import starts_of, whole_runs
 from truecast.adapters.spark.tallies import checked_rules, columns_of, counted, of_counts
 from truecast.errors import InputError
 from truecast.measures import measure as of
+from truecast.measures.figures import FIGURES, some_figures
 from truecast.measures.finder import stretches_p_value
-from truecast.measures.report import FIGURES, some_figures
 from truecast.report.findings import find
 from truecast.report.verdict import proved_kind, verdict
 from truecast.tally import Tally

@@ -18,6 +18,7 @@ __all__ = ["Distribution", "LiteratureForecaster", "Measure", "Planned", "Random
 
 Distribution = tuple[tuple[float, float], ...]  # forecasts and their probabilities
 Measure = Literal["distance", "lower distance", "by value", "smooth"]
+MAX_GRID = 1 << 20
 _DRAWS = 1 << 10  # made at a time
 _MOST_SEED = 2**63
 
@@ -142,6 +143,7 @@ def _alike(found: object, present: object) -> bool:
 class Planned:
     """A forecaster on a grid that is given, or chosen for a number of rounds."""
 
+    _options: ClassVar[tuple[str, ...]] = ("_horizon", "_grid")
     _horizon: int | None
     _grid: int
 
@@ -154,11 +156,6 @@ class Planned:
     def grid(self) -> int:
         """The number of cells, m."""
         return self._grid
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this forecaster."""
-        return {"horizon": self._horizon, "grid": self._grid}
 
 
 class RandomForecaster(LiteratureForecaster):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from truecast import _check
 from truecast.arena.forecasters.base import LiteratureForecaster
 
@@ -26,14 +24,11 @@ class Climatology(LiteratureForecaster):
     [0.3, 0.3]
     """
 
+    _options = ("_rate",)
+
     def __init__(self, *, rate: float = 0.5) -> None:
         super().__init__()
         self._rate = _check.probability("rate", rate)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this forecaster."""
-        return {"rate": self._rate}
 
     def _forecast(self) -> float:
         return self._rate

@@ -69,6 +69,8 @@ class ExponentialAverage(LiteratureForecaster):
 
     bounds = "lower distance"
 
+    _options = ("_horizon",)
+
     def __init__(self, *, horizon: int | None = None) -> None:
         self._horizon = check_horizon(horizon)
         super().__init__(average=[0.5])
@@ -77,11 +79,6 @@ class ExponentialAverage(LiteratureForecaster):
     def horizon(self) -> int | None:
         """The number of rounds this was built for; more are allowed."""
         return self._horizon
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this forecaster."""
-        return {"horizon": self._horizon}
 
     def _m(self, round_number: int) -> float:
         return 1 + math.sqrt((self._horizon or round_number) / 2)

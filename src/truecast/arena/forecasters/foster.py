@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from truecast.arena.forecasters.base import Distribution, Planned, RandomForecaster
+from truecast.arena.forecasters.base import MAX_GRID, Distribution, Planned, RandomForecaster
 from truecast.arena.forecasters.intervals import (
     MAX_HORIZON,
     Array,
     Intervals,
-    chosen_grid,
     largest,
     least,
     neighbours,
 )
-from truecast.forecasters.base import check_horizon
+from truecast.forecasters.base import check_horizon, chosen_grid
 
 __all__ = ["Foster"]
 
@@ -94,18 +93,15 @@ class Foster(Planned, RandomForecaster):
 
     bounds = "by value"
 
+    _options = ("_horizon", "_grid", "_seed")
+
     def __init__(
         self, *, horizon: int | None = None, grid: int | None = None, seed: int = 0
     ) -> None:
         self._horizon = check_horizon(horizon, most=MAX_HORIZON)
-        self._grid = chosen_grid(self._horizon, grid, partial(least, _bounds))
+        self._grid = chosen_grid(self._horizon, grid, partial(least, _bounds), most=MAX_GRID)
         self._intervals = Intervals(self._grid)
         super().__init__(seed, excess=self._intervals.excess, deficit=self._intervals.deficit)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this forecaster."""
-        return super().config | {"seed": self.seed}
 
     def _bound(self, rounds: int) -> float:
         return min(float(_bounds(rounds, self.grid)[-1]), rounds)

@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 
 from truecast import _check
-from truecast.arena.forecasters.base import Distribution, Planned, RandomForecaster
+from truecast.arena.forecasters.base import MAX_GRID, Distribution, Planned, RandomForecaster
 from truecast.arena.forecasters.intervals import (
     MAX_HORIZON,
     Array,
-    chosen_grid,
     largest,
     least,
     neighbours,
 )
 from truecast.errors import StateError
-from truecast.forecasters.base import check_horizon
+from truecast.forecasters.base import check_horizon, chosen_grid
 
 __all__ = ["FosterVohra"]
 
@@ -109,13 +108,15 @@ class FosterVohra(Planned, RandomForecaster):
 
     bounds = "by value"
 
+    _options = ("_horizon", "_grid", "_decay", "_seed")
+
     def __init__(
         self, *, horizon: int | None = None, grid: int | None = None, decay: int = 4, seed: int = 0
     ) -> None:
         self._horizon = check_horizon(horizon, most=MAX_HORIZON)
         self._decay = _check.whole_number("decay", decay, least=0, most=16)
         self._grid = m = chosen_grid(
-            self._horizon, grid, partial(least, partial(_bounds, self._decay))
+            self._horizon, grid, partial(least, partial(_bounds, self._decay)), most=MAX_GRID
         )
         steps = range(m + 1)
         self._powers = [
@@ -128,11 +129,6 @@ class FosterVohra(Planned, RandomForecaster):
     def decay(self) -> int:
         """How much less the regret of far pairs weighs."""
         return self._decay
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this forecaster."""
-        return super().config | {"decay": self.decay, "seed": self.seed}
 
     def _bound(self, rounds: int) -> float:
         return min(float(_bounds(self.decay, rounds, self.grid)[-1]), rounds)

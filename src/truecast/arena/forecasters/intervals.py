@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast import _check
 from truecast.errors import StateError
-from truecast.forecasters.base import need_horizon_or_grid
 
-__all__ = ["MAX_HORIZON", "Intervals", "chosen_grid", "largest", "least", "neighbours"]
+__all__ = ["MAX_HORIZON", "Intervals", "largest", "least", "neighbours"]
 
-MAX_GRID = 1 << 20
 MAX_HORIZON = 1 << 40  # so that no horizon wants a larger grid
 
 Array = NDArray[np.float64]
@@ -75,14 +72,6 @@ def neighbours(imbalance: Callable[[int], float], count: int) -> tuple[int, int]
             return i, i
         low, high = (i, high) if found > 0 else (low, i)
     return low, high
-
-
-def chosen_grid(horizon: int | None, grid: int | None, best: Callable[[int], int]) -> int:
-    """Return the grid if given, else the best for the horizon."""
-    need_horizon_or_grid(horizon, grid)
-    if horizon is None or grid is not None:
-        return _check.whole_number("grid", grid, least=1, most=MAX_GRID)
-    return best(horizon)
 
 
 def least(bounds: Callable[[int, int], Array], rounds: int) -> int:

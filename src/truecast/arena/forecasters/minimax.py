@@ -54,6 +54,8 @@ class Minimax(RandomForecaster):
 
     bounds = "distance"
 
+    _options = ("_horizon", "_seed")
+
     def __init__(self, *, horizon: int, seed: int = 0) -> None:
         self._horizon = _check.whole_number("horizon", horizon, least=1, most=max(_ORDERS))
         super().__init__(seed, game=[_NONE] * self._horizon)
@@ -62,11 +64,6 @@ class Minimax(RandomForecaster):
     def horizon(self) -> int:
         """The number of rounds of a game."""
         return self._horizon
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this forecaster."""
-        return {"horizon": self._horizon, "seed": self._seed}
 
     @property
     def solution(self) -> Solution:

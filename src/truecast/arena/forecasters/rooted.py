@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast import _check
-from truecast.arena.forecasters.base import LiteratureForecaster, Measure, Planned
-from truecast.forecasters.base import check_horizon, need_horizon_or_grid
+from truecast.arena.forecasters.base import MAX_GRID, LiteratureForecaster, Measure, Planned
+from truecast.forecasters.base import check_horizon, chosen_grid
 
 __all__ = ["RootedForecaster"]
 
-MAX_GRID = 1 << 20
 _ROUNDING = 2.0**-48
 
 
@@ -38,15 +36,9 @@ class RootedForecaster(Planned, LiteratureForecaster):
     bounds: ClassVar[Measure | None] = "smooth"
 
     def __init__(self, horizon: int | None, grid: int | None) -> None:
-        rounds = check_horizon(horizon)
-        need_horizon_or_grid(horizon, grid)
-        if grid is not None:
-            m = _check.whole_number("grid", grid, least=1, most=MAX_GRID)
-        else:
-            m = min(self._best_grid(cast("int", rounds)), MAX_GRID)
-        self._horizon = rounds
-        self._grid = m
-        self._sums = self._start(m)
+        self._horizon = check_horizon(horizon)
+        self._grid = chosen_grid(self._horizon, grid, self._best_grid, most=MAX_GRID)
+        self._sums = self._start(self._grid)
         super().__init__(sums=self._sums)
 
     @staticmethod

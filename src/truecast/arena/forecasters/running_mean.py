@@ -28,11 +28,6 @@ class RunningMean(LiteratureForecaster):
     def __init__(self) -> None:
         super().__init__(ones=[0])
 
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this forecaster."""
-        return {}
-
     def _forecast(self) -> float:
         return float((self._memory["ones"][0] + 0.5) / (self._rounds + 1))
 

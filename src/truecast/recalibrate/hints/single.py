@@ -5,8 +5,6 @@ Shells of kernels in `_core/hints.hpp`, with twins in `reference/hints.py`.
 
 from __future__ import annotations
 
-from typing import Any
-
 from truecast.recalibrate.hints.base import Hint, check_memory, check_prior
 
 __all__ = ["BinMeans", "Identity", "Isotonic", "Platt"]
@@ -23,11 +21,6 @@ class Identity(Hint):
 
     def __init__(self) -> None:
         super().__init__("Identity")
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this hint."""
-        return {}
 
 
 class Platt(Hint):
@@ -57,14 +50,11 @@ class Platt(Hint):
     0.8
     """
 
+    _options = ("_memory",)
+
     def __init__(self, memory: int | None = None) -> None:
         self._memory = check_memory(memory)
         super().__init__("Platt", memory=self._memory)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this hint."""
-        return {"memory": self._memory}
 
 
 class BinMeans(Hint):
@@ -94,14 +84,11 @@ class BinMeans(Hint):
     (0.8, 0.2)
     """
 
+    _options = ("_memory", "_prior")
+
     def __init__(self, memory: int | None = None, *, prior: float = 10.0) -> None:
         self._memory, self._prior = check_memory(memory), check_prior(prior)
         super().__init__("BinMeans", memory=self._memory, prior=self._prior)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this hint."""
-        return {"memory": self._memory, "prior": self._prior}
 
 
 class Isotonic(Hint):
@@ -132,11 +119,8 @@ class Isotonic(Hint):
     0.8
     """
 
+    _options = ("_memory", "_prior")
+
     def __init__(self, memory: int | None = None, *, prior: float = 1.0) -> None:
         self._memory, self._prior = check_memory(memory), check_prior(prior)
         super().__init__("Isotonic", memory=self._memory, prior=self._prior)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that rebuild this hint."""
-        return {"memory": self._memory, "prior": self._prior}

@@ -309,9 +309,11 @@ export function level(chart, points, field, words, kind = "afterline") {
   const values = seen.map((each) => each[field]);
   const most = Math.max(...values) * 1.08 || 1;
   const y = scale(0, most, bottom, TOP);
+  const whole = values.every(Number.isInteger); // counts have no halves
+  const marks = ticks(0, most).filter((mark) => !whole || Number.isInteger(mark));
   chart.floor = bottom;
   chart.draw(bottom + 26, [
-    levels(y, ticks(0, most), (mark) => mark.toLocaleString("en")),
+    levels(y, marks, (mark) => mark.toLocaleString("en")),
     line(xs, values.map(y), kind), axis,
   ], places, seen.map((each) => `${when(each)}\n${words(each[field])}`),
   `Now ${words(values.at(-1))}, at most ${words(Math.max(...values))}.`);

@@ -22,7 +22,7 @@ export class Stream {
       element("label", { for: "class" }, "Class"), this.choice, this.shown);
     this.scores = element("div", { class: "scroll", tabindex: "0", role: "region",
       "aria-label": "Scores" });
-    this.groups = section("Groups", "Groups that a forecast names, most evidence first.");
+    this.groups = section("Groups", "");
     this.errors = section("Last errors", "Requests about this stream that the service refused.");
     this.charts = pictures();
     this.pictures = element("section", { hidden: true, "aria-label": "Pictures" },
@@ -62,7 +62,7 @@ export class Stream {
     const now = { before: headline.startsWith("Before: not calibrated"), after: found === "off" };
     const alarms = view.sides.flatMap((side) => ["after", "before"].map((half) =>
       alarm(side, half, now[half]))).filter(Boolean).slice(0, 4);
-    const why = reason.includes("{since}") ? null : reason; // the alarm says it, with its time
+    const why = found === "off" ? null : reason; // the alarm says it, with the viewer's time
     const words = [headline, why, ...alarms].filter(Boolean);
     if (this.words !== words.join()) {
       if (this.words && this.headline !== headline) this.announce(`${this.name}: ${headline}`);
@@ -145,15 +145,19 @@ export class Stream {
     if (!view.groups.length) return;
     const more = total > view.groups.length
       ? ` The first ${counted(view.groups.length)} of ${counted(total)}.` : "";
-    say(this.groups.words, `Groups that a forecast names, most evidence first.${more}`);
+    const order = view.classes
+      ? "There is no evidence by group with several classes; rates are of the class said to be"
+        + " likeliest."
+      : "Most evidence first.";
+    say(this.groups.words, `Groups that a forecast names. ${order}${more}`);
     const means = view.groups.some((group) => group.rate !== null);
     const lines = view.groups.map((group) => [
       element("bdi", { class: "name" }, String(group.name)),
-      element("span", { class: group.alarm ? "flag" : null },
-        `${group.alarm ? "alarm, " : ""}${evidence(group.evidence)}`), counted(group.rounds),
+      ...(view.classes ? [] : [element("span", { class: group.alarm ? "flag" : null },
+        `${group.alarm ? "alarm, " : ""}${evidence(group.evidence)}`)]), counted(group.rounds),
       ...(means ? [group.rate, group.before, group.after].map(percent) : [])]);
-    this.groups.body.replaceChildren(table(["group", "evidence", "outcomes",
-      ...(means ? ["came true", "model", "answered"] : [])], lines));
+    this.groups.body.replaceChildren(table(["group", ...(view.classes ? [] : ["evidence"]),
+      "outcomes", ...(means ? ["came true", "model", "answered"] : [])], lines));
   }
 
   drawErrors(view) {
@@ -211,11 +215,10 @@ function alarm(side, half, still) {
   const { alarm: found, alarms } = side[half].evidence;
   if (!found) return null;
   const whose = half === "after" ? "answered forecasts" : "the model";
-  const since = found.since === null ? `outcome ${counted(found.since_round)}`
-    : moment(found.since);
   const which = alarms > 1 ? `The last of ${counted(alarms)} alarms` : "Alarm";
   const came = found.at === null ? "" : `, ${moment(found.at)}`;
-  const what = found.words.replace("{since}", since);
+  const what = found.since === null ? found.words
+    : found.words.replace(found.since_words, moment(found.since));
   const past = still ? "" : " That is long ago, and there was none since.";
   return `${which}${came}, ${whose}: ${what}.${past}`;
 }

@@ -121,5 +121,6 @@ def _broken(message: str) -> Exception:
     if kind := _TYPE.match(message):
         rule = " or ".join(_NAMES.get(name, name) for name in kind["rule"].split(" | "))
         got = _NAMES.get(kind["got"], kind["got"])
-        return InputError(argument, f"must be {rule}", got, position)
+        quotes = ", in quotes" if "text" in rule and got.endswith("number") else ""
+        return InputError(argument, f"must be {rule}{quotes}", got, position)
     return ServiceError(f"{argument}: {message}", 422)

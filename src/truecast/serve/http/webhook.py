@@ -11,7 +11,6 @@ import logging
 import random
 import time
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
@@ -162,10 +161,6 @@ class Webhook:
 
 def message(key: Key, alarm: AlarmView, public: str) -> dict[str, Any]:
     """Return what is sent."""
-    moment = alarm.since
-    since = f"forecast {alarm.since_round:,}"
-    if moment is not None:
-        since = datetime.fromtimestamp(moment / 1_000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     whose = "before recalibration" if alarm.which == "model" else "after recalibration"
     group = "" if alarm.group is None else f", group {alarm.group!r}"
     return {
@@ -178,7 +173,7 @@ def message(key: Key, alarm: AlarmView, public: str) -> dict[str, Any]:
         "group": alarm.group,
         "class": alarm.label,
         "number": alarm.number,
-        "finding": f"{whose}{group}: {alarm.words.replace('{since}', since)}",
+        "finding": f"{whose}{group}: {alarm.words}",
         "evidence": alarm.evidence,
         "since": alarm.since,
         "since_round": alarm.since_round,

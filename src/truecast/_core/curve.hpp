@@ -1,0 +1,92 @@
+// The reliability curve of a tally, and how far forecasts are from it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "isotonic.hpp"
+#include "scores.hpp"
+#include "sorting.hpp"
+#include "totals.hpp"
+
+namespace truecast {
+
+template <typename Count>
+double rate_of(Count zeros, Count ones) {
+    return static_cast<double>(ones) / static_cast<double>(zeros + ones);
+}
+
+// The blocks of isotonic regression.
+template <typename Count>
+struct Curve {
+    std::vector<std::int64_t> starts;
+    std::vector<Count> zeros, ones;
+    std::size_t blocks;
+
+    Curve(const Count* of_zero, const Count* of_one, std::size_t n) : starts(n), zeros(n), ones(n) {
+        blocks = isotonic(of_zero, of_one, n, starts.data(), zeros.data(), ones.data());
+    }
+
+    // The last forecast of a block, if there are n.
+    std::size_t last(std::size_t block, std::size_t n) const {
+        return (block + 1 < blocks ? static_cast<std::size_t>(starts[block + 1]) : n) - 1;
+    }
+};
+
+// The least values that at least these shares of the weight do not exceed. The values may change
+// places.
+template <typename Count>
+std::vector<double> quantiles(std::vector<double>& values, const Count* zeros, const Count* ones,
+                              const double* shares, std::size_t number) {
+    const std::size_t n = values.size();
+    std::vector<double> found;
+    if (number == 0) return found;
+    const auto weight = [&](std::size_t i) { return static_cast<double>(zeros[i] + ones[i]); };
+    bool equal = true;
+    for (std::size_t i = 0; i < n && equal; ++i) equal = zeros[i] + ones[i] == 1;
+    if (equal) {  // nothing need be sorted
+        for (std::size_t k = 0; k < number; ++k) {
+            const double rank = std::ceil(shares[k] * static_cast<double>(n)) - 1.0;
+            const auto place = values.begin() + static_cast<std::ptrdiff_t>(std::max(rank, 0.0));
+            std::nth_element(values.begin(), place, values.end());
+            found.push_back(*place);
+        }
+        return found;
+    }
+    std::vector<PlacedValue> placed;
+    placed.reserve(n);
+    for (std::size_t i = 0; i < n; ++i) placed.emplace_back(values[i], i);
+    sort_values(placed);
+    std::vector<double> reached(n);
+    double sum = 0.0;
+    for (std::size_t i = 0; i < n; ++i) reached[i] = sum += weight(placed[i].place());
+    for (std::size_t k = 0; k < number; ++k) {
+        const auto first = std::lower_bound(reached.begin(), reached.end() - 1, shares[k] * sum);
+        found.push_back(placed[static_cast<std::size_t>(first - reached.begin())].value());
+    }
+    return found;
+}
+
+// The sum over rounds of the distance of forecasts from the rates of their blocks, which begin at
+// `lower`; then quantiles of it.
+template <typename Count>
+std::vector<double> curve_errors(const double* p, const Count* zeros, const Count* ones,
+                                 std::size_t n, const double* lower, const double* rates,
+                                 std::size_t blocks, const double* shares, std::size_t number) {
+    std::vector<double> errors(n);
+    Total sum;
+    for (std::size_t i = 0, block = 0; i < n; ++i) {
+        while (block + 1 < blocks && lower[block + 1] <= p[i]) ++block;
+        errors[i] = std::fabs(p[i] - rates[block]);
+        sum.add(errors[i] * static_cast<double>(zeros[i] + ones[i]));
+    }
+    std::vector<double> found = quantiles(errors, zeros, ones, shares, number);
+    found.insert(found.begin(), sum.value());
+    return found;
+}
+
+}  // namespace truecast

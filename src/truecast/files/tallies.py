@@ -320,5 +320,5 @@ def members(group: pl.Series | None) -> Iterator[tuple[Group, NDArray[np.int64]]
         .group_by("group", maintain_order=True)
         .agg("at")
     )
-    for name, at in frame.iter_rows():
-        yield name, np.asarray(at, np.int64)
+    for name, at in zip(frame["group"], frame["at"], strict=True):
+        yield name, at.to_numpy().astype(np.int64)

@@ -10,387 +10,22 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <memory>
 #include <new>
 #include <utility>
 #include <vector>
 
+#include "chain_cells.hpp"
+#include "chain_points.hpp"
+#include "chain_progress.hpp"
+#include "chain_request.hpp"
+#include "chain_rows.hpp"
+#include "chain_snapshots.hpp"
+
 namespace truecast::chains {
-
-// Signed, as ranges may be empty and differences negative.
-using Count = std::int64_t;
-
-constexpr double unreached = std::numeric_limits<double>::infinity();
-constexpr double round_margin = 0x1p-49;  // a round's part of the error of a step
-
-inline double real(Count x) { return static_cast<double>(x); }
-inline std::size_t index(Count k) { return static_cast<std::size_t>(k); }
-
-// s/r, and where it lies among integers over 2^shift.
-struct Value {
-    Count r, s, floor;
-    bool whole;
-    double value;
-
-    Value(Count r_, Count s_, int shift) : r(r_), s(s_), value(real(s) / real(r)) {
-        const int half = shift / 2;  // two steps of long division: r and s are below 2^31
-        const Count high = (s << half) / r;
-        const Count rest = (s << half) % r << (shift - half);
-        floor = (high << (shift - half)) + rest / r;
-        whole = rest % r == 0;
-    }
-
-    Count zeros() const { return r - s; }
-    Count ones() const { return s; }
-};
-
-// The forecasts of one class, sorted, in integers over 2^shift, with a price for each.
-class Side {
-  public:
-    Side(const Count* x, const Count* price, std::size_t n, int shift)
-        : x_(x),
-          size_(static_cast<Count>(n)),
-          unit_(std::ldexp(1.0, -shift)),
-          below_(n + 1),
-          above_(n + 1) {
-        for (std::size_t k = 0; k < n; ++k) {
-            below_[k + 1] = below_[k] + x[k] + price[k];
-            above_[k + 1] = above_[k] + x[k] - price[k];
-        }
-    }
-
-    Count size() const { return size_; }
-    double forecast(Count k) const { return real(x_[k]) * unit_; }
-
-    Count up_to(const Value& v) const { return up_to(v.floor); }
-    Count up_to(double v) const { return up_to(static_cast<Count>(v / unit_)); }
-    Count less_than(const Value& v) const { return up_to(v.floor - v.whole); }
-
-    // Sums over the points from i up to k, of x + price and of x - price.
-    double below(Count i, Count k) const {
-        return real(below_[index(k)] - below_[index(i)]) * unit_;
-    }
-    double above(Count i, Count k) const {
-        return real(above_[index(k)] - above_[index(i)]) * unit_;
-    }
-
-  private:
-    const Count* x_;
-    Count size_;
-    double unit_;
-    std::vector<Count> below_, above_;
-
-    Count up_to(Count bound) const { return std::upper_bound(x_, x_ + size_, bound) - x_; }
-};
-
-// A side seen from a value: F(i) - F(c) is what the points between c and i cost there, above their
-// prices, where c points lie up to the value.
-struct View {
-    const Side& side;
-    double v, price;
-    Count c;
-
-    // What the d points after the first i cost: F(i + d) - F(i), to within d * 2^-50.
-    double step(Count i, Count d) const {
-        const Count low = std::min(std::max<Count>(c - i, 0), d);
-        const Count k = i + low;
-        return ((v + price) * real(low) - side.below(i, k)) +
-               (side.above(k, i + d) + (price - v) * real(d - low));
-    }
-    double at(Count i) const { return i >= c ? step(c, i - c) : -step(i, c - i); }
-
-    // F grows with i: the first i with F(i) - F(c) >= -t, and the last with F(i) - F(c) <= t.
-    Count first(double t) const {
-        return farthest(0, [&](Count i) { return at(i) >= -t; });
-    }
-    Count last(double t) const {
-        return farthest(side.size(), [&](Count i) { return at(i) <= t; });
-    }
-
-  private:
-    // The farthest place from c towards the end up to which all are good: strides double until one
-    // is not good, then halve.
-    template <typename Good>
-    Count farthest(Count end, Good good_at) const {
-        const Count sign = end < c ? -1 : 1;
-        const Count most = (end - c) * sign;
-        Count good = 0, bad = most + 1;
-        for (Count stride = 1; good < most; stride *= 2) {
-            const Count next = std::min(most, good + stride);
-            if (!good_at(c + sign * next)) {
-                bad = next;
-                break;
-            }
-            good = next;
-        }
-        while (bad - good > 1) {
-            const Count middle = good + (bad - good) / 2;
-            (good_at(c + sign * middle) ? good : bad) = middle;
-        }
-        return c + sign * good;
-    }
-};
-
-// Prices of a zero and of a one at a value.
-struct PricePair {
-    double zero, one;
-
-    // How much a calibrated group of this value is short of paying for itself, a round.
-    double slack(double v) const { return -((1 - v) * zero + v * one); }
-};
-
-// Prices at any value, linear between nodes. Mirrored: those of the other class at 1 - v.
-struct PriceCurve {
-    const double *nodes, *zero, *one;
-    std::size_t size;
-    bool mirrored;
-
-    PricePair at(double v) const {
-        const double place = mirrored ? 1.0 - v : v;
-        const Count after = std::upper_bound(nodes, nodes + size, place) - nodes;
-        const Count k = std::clamp<Count>(after - 1, 0, static_cast<Count>(size) - 2);
-        const double t = (place - nodes[k]) / (nodes[k + 1] - nodes[k]);
-        const double a = zero[k] + t * (zero[k + 1] - zero[k]);
-        const double b = one[k] + t * (one[k + 1] - one[k]);
-        return mirrored ? PricePair{b, a} : PricePair{a, b};
-    }
-};
-
-// All rounds and their prices.
-struct Problem {
-    Side zeros, ones;
-    PriceCurve prices;
-    int shift;
-
-    Count rounds() const { return zeros.size() + ones.size(); }
-    View zeros_from(double v, PricePair price, Count c) const { return {zeros, v, price.zero, c}; }
-    View ones_from(double v, PricePair price, Count c) const { return {ones, v, price.one, c}; }
-};
-
-// What the rest of a chain costs at least from each value on, known from a search from the other
-// end (docs/distance.md, theorem 3).
-struct Bounds {
-    const double *values = nullptr, *lengths = nullptr;
-    std::size_t size = 0;
-
-    double from(double v) const {
-        const double* end = values + size;
-        const double* place = std::lower_bound(values, end, v);
-        return place == end ? 0.0 : lengths[place - values];
-    }
-};
-
-// The neighbourhood of a splitting of rounds, to look for an upper bound in: only `low[i]` to
-// `high[i]` ones beside i zeros, and only rows near to where the splitting has come. `zeros` are
-// those that it has placed before, between and after its values.
-struct Tube {
-    const double *values = nullptr, *zeros = nullptr;
-    std::size_t size = 0;
-    double reach = 0.0;
-    const Count *low = nullptr, *high = nullptr;
-
-    bool empty() const { return size == 0; }
-    Count placed_below(double v) const {
-        return static_cast<Count>(zeros[std::lower_bound(values, values + size, v) - values]);
-    }
-};
-
-// What chains cost at least, by how they stand at a value v (docs/distance.md, theorem 8 (c)).
-struct Least {
-    double paid = 0.0;     // f - over: before v, beyond points above v that were taken
-    double between = 0.0;  // f - over + rem
-    double whole = 0.0;    // f + rem: the whole chain
-
-    // Both hold, for chains within the budget.
-    void raise(const Least& other, double slop, double budget) {
-        paid = std::max(paid, std::min(other.paid - slop, budget));
-        between = std::max(between, std::min(other.between - slop, budget));
-        whole = std::max(whole, std::min(other.whole - slop, budget));
-    }
-};
-
-// When a search has to give up, and how far it has come: shared with the thread that waits for it.
-class Limits {
-  public:
-    const Count memory;  // bytes
-    const double seconds;
-
-    Limits(Count memory_, double seconds_) : memory(memory_), seconds(seconds_) {}
-
-    void stop() { stopped_.store(true, std::memory_order_relaxed); }
-    bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
-
-    // What is known at the value v. A reader may see a later v beside an earlier bound, which holds
-    // there, too; never the other way round: hence the orders.
-    void reached(double v, const Least& least) {
-        value_.store(v, std::memory_order_relaxed);
-        paid_.store(least.paid, std::memory_order_release);
-        between_.store(least.between, std::memory_order_release);
-        whole_.store(least.whole, std::memory_order_release);
-    }
-    std::pair<double, Least> progress() const {
-        const Least least{paid_.load(std::memory_order_acquire),
-                          between_.load(std::memory_order_acquire),
-                          whole_.load(std::memory_order_acquire)};
-        return {value_.load(std::memory_order_relaxed), least};
-    }
-
-  private:
-    std::atomic<bool> stopped_{false};
-    std::atomic<double> value_{0.0}, paid_{0.0}, between_{0.0}, whole_{0.0};
-};
-
-// The lengths of all nodes that a search still had at a value; infinite elsewhere. Rounded down.
-class Snapshot {
-  public:
-    Snapshot(const Value& v, Count first, Count rows, Count nodes)
-        : r_(v.r), s_(v.s), first_(first) {
-        rows_.reserve(index(rows));
-        lengths_.reserve(index(nodes));
-    }
-
-    static Count bytes(Count rows, Count nodes) {
-        return rows * static_cast<Count>(sizeof(Row)) + nodes * static_cast<Count>(sizeof(float));
-    }
-
-    void add(Count lo, Count hi, const double* lengths) {
-        rows_.push_back({lo, static_cast<Count>(lengths_.size())});
-        for (Count k = 0; k <= hi - lo; ++k) {
-            lengths_.push_back(rounded_down(lengths[k]));
-        }
-    }
-
-    // Whether its value, seen from the other end, is below v.
-    bool mirrored_below(const Value& v) const { return (r_ - s_) * v.r < v.s * r_; }
-
-    double at(Count i, Count j) const {
-        const Count k = i - first_;
-        if (k < 0 || k >= static_cast<Count>(rows_.size())) return unreached;
-        const Row& row = rows_[index(k)];
-        const Count end = index(k) + 1 < rows_.size() ? rows_[index(k) + 1].start
-                                                      : static_cast<Count>(lengths_.size());
-        if (j < row.lo || j - row.lo >= end - row.start) return unreached;
-        return static_cast<double>(lengths_[index(row.start + j - row.lo)]);
-    }
-
-  private:
-    struct Row {
-        Count lo, start;
-    };
-    Count r_, s_, first_;
-    std::vector<Row> rows_;
-    std::vector<float> lengths_;
-
-    static float rounded_down(double length) {
-        constexpr float lowest = -std::numeric_limits<float>::infinity();
-        const auto near = static_cast<float>(length);
-        return static_cast<double>(near) > length ? std::nextafter(near, lowest) : near;
-    }
-};
-
-// Those of a search from the other end, in its order, and what it may have missed.
-struct Snapshots {
-    std::shared_ptr<const std::vector<Snapshot>> taken;
-    double loss = 0.0;
-};
-
-// What to search for.
-struct Request {
-    double budget;  // chains longer than this may be overlooked
-    double cut;     // a cell may be left out if that costs a chain at most this much a round
-    bool profile;   // the bounds on the way serve a search from the other end
-    double slop;    // more than the errors in a comparison
-    Count heavy;    // a value is heavy if one in `heavy` of the points lies between its parents
-    Bounds bounds;
-    Tube tube;
-    Snapshots snapshots;
-};
-
-enum class Outcome { done, out_of_time, out_of_memory, stopped };
-
-// What was found.
-struct Found {
-    Outcome outcome = Outcome::done;
-    double length = unreached;  // of the shortest chain that was found
-    double loss = 0;  // what leaving out cells costs at most (docs/distance.md, theorem 6)
-    std::vector<Count> zeros, ones;       // of the steps of that chain
-    std::vector<double> values, lengths;  // no chain is shorter than the length up to the value
-    std::shared_ptr<std::vector<Snapshot>> snapshots = std::make_shared<std::vector<Snapshot>>();
-    Count peak = 0;  // bytes
-};
-
-// Lengths of the shortest chains to (i, j), for a range of j; `lo` to `hi` may be of use.
-class Row {
-  public:
-    static constexpr Count bytes = sizeof(double) + sizeof(std::int32_t);  // of an entry
-    Count lo = 0, hi = -1;
-
-    bool idle() const { return lo > hi; }
-    Count size() const { return size_; }
-    bool has(Count j) const { return j >= base_ && j < base_ + size_; }
-    bool has(Count from, Count to) const { return from >= base_ && to < base_ + size_; }
-
-    double* length(Count j) const { return length_.get() + (j - base_); }
-    // The name of the value of the last step.
-    std::int32_t* by(Count j) const { return by_.get() + (j - base_); }
-
-    void use(Count from, Count to) {
-        lo = idle() ? from : std::min(lo, from);
-        hi = std::max(hi, to);
-    }
-
-    // The first and last j to reserve for `from` to `to`: with spare room where it grows, at most
-    // from 0 to `most`.
-    std::pair<Count, Count> range_with(Count from, Count to, Count most) const {
-        const Count first = size_ ? std::min(from, base_) : from;
-        const Count last = size_ ? std::max(to, base_ + size_ - 1) : to;
-        const Count spare = (last - first) / 2 + 8;
-        return {!size_ || first < base_ ? std::max<Count>(0, first - spare) : first,
-                !size_ || last >= base_ + size_ ? std::min(most, last + spare) : last};
-    }
-
-    void reserve(Count first, Count last) {
-        const Count size = last - first + 1;
-        std::unique_ptr<double[]> length(new double[index(size)]);
-        std::unique_ptr<std::int32_t[]> by(new std::int32_t[index(size)]);
-        std::fill_n(length.get(), size, unreached);
-        std::fill_n(by.get(), size, 0);
-        if (size_ > 0) {
-            std::copy_n(length_.get(), size_, length.get() + (base_ - first));
-            std::copy_n(by_.get(), size_, by.get() + (base_ - first));
-        }
-        length_ = std::move(length);
-        by_ = std::move(by);
-        base_ = first;
-        size_ = size;
-    }
-
-  private:
-    Count base_ = 0, size_ = 0;
-    std::unique_ptr<double[]> length_;
-    std::unique_ptr<std::int32_t[]> by_;
-};
-
-// The inner loop: candidates `from + shared + own`, kept where they are shorter.
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__)
-__attribute__((target_clones("avx2", "default")))
-#endif
-inline void shorten(const double* __restrict from, const double* __restrict own, double shared,
-                    std::int32_t name, double* __restrict to, std::int32_t* __restrict by,
-                    Count n) {
-    for (Count k = 0; k < n; ++k) {
-        const double candidate = from[k] + (shared + own[k]), old = to[k];
-        const bool shorter = candidate < old;
-        to[k] = shorter ? candidate : old;
-        by[k] = shorter ? name : by[k];
-    }
-}
 
 class Search {
   public:
@@ -413,7 +48,7 @@ class Search {
             found_.ones.clear();
             found_.values.resize(found_.lengths.size());
         }
-        found_.loss = knapsack() + real(problem_.rounds()) * steepest_;
+        found_.loss = cuts_.loss(problem_.rounds());
         return std::move(found_);
     }
 
@@ -425,10 +60,6 @@ class Search {
         Value low, high;  // neighbours in the tree: low.r * high.s - low.s * high.r = 1
         State state;
     };
-    struct Range {
-        Count from, to;
-        bool empty() const { return from > to; }
-    };
     // The points strictly inside a cell: from the first of them up to, without, the last.
     struct Inside {
         Range zeros, ones;
@@ -438,11 +69,6 @@ class Search {
         double* data;
         Count first;
         double& operator[](Count j) const { return data[j - first]; }
-    };
-    // A cell that was left out: what that costs at most, and how many rounds its steps have at
-    // least.
-    struct Cut {
-        double cost, rounds;
     };
     struct Name {
         std::int32_t r, s;
@@ -462,8 +88,7 @@ class Search {
     Count relaxed_ = 0, since_ = 0;  // steps so far, and when rows were trimmed last
     Count live_ = 1;                 // nodes that were of use then
     std::vector<Name> names_;
-    std::vector<Cut> cuts_;
-    double steepest_ = 0;
+    Cuts cuts_;
     std::vector<double> own_, lag_, lead_;
     Count snapped_ = 0;         // bytes of snapshots
     double next_snap_ = 0;      // the value from which on the next one may be taken
@@ -521,8 +146,7 @@ class Search {
         if (of.has(from, to)) return true;
         const auto [first, last] = of.range_with(from, to, ones_.size());
         const Count before = of.size() * Row::bytes, after = (last - first + 1) * Row::bytes;
-        const auto lists =
-            static_cast<Count>(names_.capacity() * sizeof(Name) + cuts_.capacity() * sizeof(Cut));
+        const auto lists = static_cast<Count>(names_.capacity() * sizeof(Name) + cuts_.bytes());
         if (used_ + after + lists > limits_.memory) {
             found_.outcome = Outcome::out_of_memory;
             return false;
@@ -823,59 +447,12 @@ class Search {
             const double cost = inside_cost(zeros_, zeros, low.value, high.value) +
                                 inside_cost(ones_, ones, low.value, high.value);
             if (cost <= request_.cut * real(m.r)) {
-                if (cost > 0) cuts_.push_back({cost, real(m.r)});
-                steepest_ = std::max(steepest_, steep);
+                if (cost > 0) cuts_.add(cost, real(m.r));
+                cuts_.add_inverted(steep);
                 return State::left_out;
             }
         }
         return points_inside * request_.heavy >= problem_.rounds() ? State::heavy : State::light;
-    }
-
-    // The least that d points cost at any value between two: those below cost what they cost at the
-    // lower value, those above what they cost at the higher, those between nothing. Costs grow
-    // outwards, so the d cheapest are adjacent.
-    static double cheapest(const View& low, const View& high, Count d) {
-        d -= high.c - low.c;
-        if (d <= 0) return 0;
-        Count few = std::max<Count>(0, d - (high.side.size() - high.c)), many = std::min(d, low.c);
-        if (few > many) return unreached;
-        while (few < many) {  // how many of them are below
-            const Count k = few + (many - few) / 2;
-            if (high.step(high.c + d - k - 1, 1) > low.step(low.c - k - 1, 1))
-                few = k + 1;
-            else
-                many = k;
-        }
-        return low.step(low.c - few, few) + high.step(high.c, d - few);
-    }
-
-    // The sum of 2 (x - u)(w - x) / (w - u) over the points `from` and up to, without, `to`; or, if
-    // they are many, a bound on it.
-    static double inside_cost(const Side& side, Range points, double u, double w) {
-        const Count n = points.to - points.from;
-        const double width = w - u;
-        if (n > 64) return real(n) * (width / 2 + 0x1p-50);
-        double cost = 0;
-        for (Count k = points.from; k < points.to; ++k) {
-            const double x = side.forecast(k);
-            cost += std::max(0.0, x - u) * std::max(0.0, w - x);
-        }
-        return (1 + 1e-9) * 2 * cost / width + real(n) * 0x1p-50;
-    }
-
-    // What leaving out cells costs at most: a chain has steps in no more cells than its rounds are
-    // enough for.
-    double knapsack() {
-        std::sort(cuts_.begin(), cuts_.end(),
-                  [](const Cut& a, const Cut& b) { return a.cost * b.rounds > b.cost * a.rounds; });
-        double rounds = real(problem_.rounds()), sum = 0;
-        for (const Cut& cut : cuts_) {
-            const double part = std::min(1.0, rounds / cut.rounds);
-            sum += part * cut.cost;
-            rounds -= part * cut.rounds;
-            if (rounds <= 0) break;
-        }
-        return sum * (1 + 1e-9);
     }
 
     // Follows the last steps back from the end to the start.

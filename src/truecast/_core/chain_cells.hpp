@@ -70,8 +70,10 @@ class Cuts {
             rounds -= part * cut.rounds;
             if (rounds <= 0) break;
         }
-        return sum * (1 + 1e-9) + real(of) * steepest_;
+        return sum * (1 + 1e-9) + excess(of);
     }
+    // The part of it that bridges do not make up for.
+    double excess(Count of) const { return real(of) * steepest_; }
 
   private:
     struct Cut {

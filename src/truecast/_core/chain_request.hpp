@@ -41,11 +41,13 @@ struct Tube {
 
 // What to search for.
 struct Request {
-    double budget;  // chains longer than this may be overlooked
-    double cut;     // a cell may be left out if that costs a chain at most this much a round
-    bool profile;   // the bounds on the way serve a search from the other end
-    double slop;    // more than the errors in a comparison
-    Count heavy;    // a value is heavy if one in `heavy` of the points lies between its parents
+    double budget;    // chains longer than this may be overlooked
+    double cut;       // a cell may be left out if that costs a chain at most this much a round
+    double steepest;  // and this much a round if that is for groups with zeros above, ones below
+    bool bridges;     // bridge the cells that are left out (docs/distance.md, theorem 6 (d))
+    bool profile;     // the bounds on the way serve a search from the other end
+    double slop;      // more than the errors in a comparison
+    Count heavy;      // a value is heavy if one in `heavy` of the points lies between its parents
     Bounds bounds;
     Tube tube;
     Snapshots snapshots;
@@ -57,7 +59,10 @@ enum class Outcome { done, out_of_time, out_of_memory, stopped };
 struct Found {
     Outcome outcome = Outcome::done;
     double length = unreached;  // of the shortest chain that was found
-    double loss = 0;  // what leaving out cells costs at most (docs/distance.md, theorem 6)
+    // what leaving out cells costs at most (docs/distance.md, theorem 6): chains within the budget
+    // less this are found, ...
+    double loss = 0;
+    double excess = 0;                    // ... and lengths exceed theirs by this at most
     std::vector<Count> zeros, ones;       // of the steps of that chain
     std::vector<double> values, lengths;  // no chain is shorter than the length up to the value
     std::shared_ptr<std::vector<Snapshot>> snapshots = std::make_shared<std::vector<Snapshot>>();

@@ -33,6 +33,7 @@ class Snapshot {
 
     // Whether its value, seen from the other end, is below v.
     bool mirrored_below(const Value& v) const { return (r_ - s_) * v.r < v.s * r_; }
+    bool mirrored_at(const Value& v) const { return (r_ - s_) * v.r == v.s * r_; }
 
     double at(Count i, Count j) const {
         const Count k = i - first_;
@@ -62,7 +63,7 @@ class Snapshot {
 // Those of a search from the other end, in its order, and what it may have missed.
 struct Snapshots {
     std::shared_ptr<const std::vector<Snapshot>> taken;
-    double loss = 0.0;
+    double excess = 0.0;
 };
 
 }  // namespace truecast::chains

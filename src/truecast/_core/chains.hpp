@@ -49,6 +49,7 @@ class Search {
             found_.values.resize(found_.lengths.size());
         }
         found_.loss = cuts_.loss(problem_.rounds());
+        found_.excess = request_.bridges ? cuts_.excess(problem_.rounds()) : found_.loss;
         return std::move(found_);
     }
 
@@ -70,8 +71,9 @@ class Search {
         Count first;
         double& operator[](Count j) const { return data[j - first]; }
     };
+    // Zeros and ones of a step, and of the step that follows it in a bridge.
     struct Name {
-        std::int32_t r, s;
+        Count di, dj, then_di, then_dj;
     };
 
     const Side &zeros_, &ones_;
@@ -89,7 +91,8 @@ class Search {
     Count live_ = 1;                 // nodes that were of use then
     std::vector<Name> names_;
     Cuts cuts_;
-    std::vector<double> own_, lag_, lead_;
+    std::vector<double> costs_, lag_, lead_;
+    Stretch own_{nullptr, 0};   // what the ones of a step cost, by where it begins
     Count snapped_ = 0;         // bytes of snapshots
     double next_snap_ = 0;      // the value from which on the next one may be taken
     std::size_t compared_ = 0;  // snapshots from the other end that were made use of
@@ -114,7 +117,7 @@ class Search {
             cells.pop_back();
             const Value middle(cell.low.r + cell.high.r, cell.low.s + cell.high.s, problem_.shift);
             if (cell.state != State::unseen) {
-                compare_up_to(middle);
+                compare_up_to(middle, false);
                 const bool heavy = cell.state == State::heavy;
                 relax(middle, cell.low, cell.high,
                       !(heavy && request_.profile) && request_.tube.empty());
@@ -129,7 +132,7 @@ class Search {
             cells.push_back({cell.low, middle, State::unseen});
         }
         if (done()) {
-            compare_up_to(one);
+            compare_up_to(one, false);
             if (first_ <= last_) relax(one, zero, one, false);
             trace();
         }
@@ -157,18 +160,43 @@ class Search {
         return true;
     }
 
-    // All steps of one value: what they cost, and the nodes that they may begin at.
-    struct Sweep {
-        const Value &value, &low, &high;  // the parents in the tree are low and high
-        bool local;                       // leave out steps that cost no more if split
-        View zero, one;                   // both sides, seen from the value
-        double slack;                     // of a step
-        double rest;                      // what the rest of the chain costs at least
-        Inside inside;                    // between the parents
-        std::int32_t name;                // of the value
+    // The steps of one value, and both sides seen from there.
+    struct Leg {
+        Value value;
+        View zero, one;
+        double slack;  // of a step
         Count di = value.zeros(), dj = value.ones();
-        Range is{0, -1}, js{0, -1};  // zeros and ones before a step
+    };
 
+    Leg leg(const Value& v) const {
+        const PricePair price = problem_.prices.at(v.value);
+        return {v, problem_.zeros_from(v.value, price, zeros_.up_to(v)),
+                problem_.ones_from(v.value, price, ones_.up_to(v)),
+                price.slack(v.value) * real(v.r)};
+    }
+
+    // What is relaxed at once, and the nodes that it may begin at: all steps of one value, or the
+    // bridges over a cell, each a step of its lower end followed by one of its upper end.
+    struct Sweep {
+        Leg first, last;  // the same if it is no bridge
+        bool bridge;
+        const Value &low, &high;  // the parents of the value, or the ends of the cell
+        bool local;               // leave out steps that cost no more if split
+        double discount;          // of a bridge
+        double rest;              // what the rest of the chain costs at least
+        Inside inside;            // strictly between low and high
+        Count di = first.di + (bridge ? last.di : 0), dj = first.dj + (bridge ? last.dj : 0);
+        Range is{0, -1}, js{0, -1};  // zeros and ones before
+
+        double cost_of_zeros(Count i) const {
+            const double cost = first.zero.step(i, first.di);
+            return bridge ? cost + last.zero.step(i + first.di, last.di) : cost;
+        }
+        double cost_of_ones(Count j) const {
+            const double cost = first.one.step(j, first.dj) + first.slack;
+            return bridge ? cost + last.one.step(j + first.dj, last.dj) + last.slack - discount
+                          : cost;
+        }
         // Whether the zeros of a step from row i have one strictly between the parents.
         bool has_zero_inside(Count i) const {
             return i < inside.zeros.to && i + di > inside.zeros.from;
@@ -184,39 +212,56 @@ class Search {
     // of values up to m. Steps of value m are among them: they come from rows before it, or from
     // the same row if m = 1.
     void relax(const Value& m, const Value& low, const Value& high, bool local) {
-        const PricePair price = problem_.prices.at(m.value);
-        Sweep sweep{m,
+        const Leg at = leg(m);
+        Sweep sweep{
+            at, at, false, low, high, local, 0.0, request_.bounds.from(m.value), inside(low, high)};
+        if (!prepare(sweep)) return;
+        for (Count i = sweep.is.from; i <= std::min(sweep.is.to, last_) && done(); ++i)
+            relax_row(sweep, i);
+        if (done() && relaxed_ - since_ > 8 * live_ + (1 << 16)) trim(m.value, false);
+    }
+
+    // Relaxes bridges over a cell that is left out: steps of its two ends, one after the other, for
+    // less than they cost by `discount` (docs/distance.md, theorem 6 (d)). Rows are taken from the
+    // last one down, so that no chain crosses it twice.
+    void relax_bridges(const Value& low, const Value& high, double discount) {
+        Sweep sweep{leg(low),
+                    leg(high),
+                    true,
                     low,
                     high,
-                    local,
-                    problem_.zeros_from(m.value, price, zeros_.up_to(m)),
-                    problem_.ones_from(m.value, price, ones_.up_to(m)),
-                    price.slack(m.value) * real(m.r),
-                    request_.bounds.from(m.value),
-                    inside(low, high),
-                    static_cast<std::int32_t>(names_.size())};
+                    false,
+                    discount,
+                    request_.bounds.from(high.value),
+                    inside(low, high)};
+        if (!prepare(sweep)) return;
+        for (Count i = std::min(sweep.is.to, last_); i >= sweep.is.from && done(); --i)
+            relax_row(sweep, i);
+    }
+
+    // Whether there is anything to relax; if so, gives it a name and finds what its ones cost.
+    bool prepare(Sweep& sweep) {
         keep_within_budget(sweep);
-        if (sweep.is.empty() || sweep.js.empty()) return;
-        names_.push_back({static_cast<std::int32_t>(m.r), static_cast<std::int32_t>(m.s)});
-        const Stretch own = cost_of_ones(sweep);
-        for (Count i = sweep.is.from; i <= std::min(sweep.is.to, last_) && done(); ++i) {
-            if ((i & 1023) == 0) poll();
-            if (done()) relax_row(sweep, i, own);
-        }
-        if (done() && relaxed_ - since_ > 8 * live_ + (1 << 16)) trim(m.value, false);
+        if (sweep.is.empty() || sweep.js.empty()) return false;
+        const Leg& first = sweep.first;
+        names_.push_back({first.di, first.dj, sweep.di - first.di, sweep.dj - first.dj});
+        find_costs_of_ones(sweep);
+        return true;
     }
 
     // Sets the range of nodes from which a step can be part of a chain within budget, and within
     // the tube if there is one.
     void keep_within_budget(Sweep& sweep) {
+        const Leg &first = sweep.first, &last = sweep.last;
         const double left = budget_ - least_.paid - sweep.rest;
-        const double room = left - sweep.slack;
-        if (room < 0 || sweep.di > zeros_.size() || sweep.dj > ones_.size()) return;
-        Range is{sweep.zero.first(room), sweep.zero.last(room) - sweep.di};
-        Range js{sweep.one.first(room), sweep.one.last(room) - sweep.dj};
+        const double room = left - first.slack, room_last = left - last.slack;
+        if (std::min(room, room_last) < 0) return;
+        if (sweep.di > zeros_.size() || sweep.dj > ones_.size()) return;
+        Range is{first.zero.first(room), last.zero.last(room_last) - sweep.di};
+        Range js{first.one.first(room), last.one.last(room_last) - sweep.dj};
         const Tube& tube = request_.tube;
         if (!tube.empty()) {
-            const double v = sweep.value.value;
+            const double v = first.value.value;
             const double reach = std::min(tube.reach, 2 * (sweep.high.value - sweep.low.value));
             is.from = std::max(is.from, tube.placed_below(v - reach));
             is.to = std::min(is.to, tube.placed_below(v + reach) + 1);
@@ -225,7 +270,7 @@ class Search {
             js.to = std::min(js.to, tube.high[is.to]);
         }
         // rows that lag further behind never get there within budget
-        first_ = std::max(first_, sweep.zero.first(left));
+        first_ = std::max(first_, first.zero.first(left));
         is.from = std::max(is.from, first_);
         sweep.is = is;
         sweep.js = js;
@@ -233,14 +278,13 @@ class Search {
 
     // What a step costs by its ones and its slack, for each j that it may begin at; less by the
     // rounding of a step, so that no chain seems longer than it is.
-    Stretch cost_of_ones(const Sweep& sweep) {
-        const auto [first, last] = sweep.js;
-        const double margin = real(sweep.value.r) * round_margin + budget_ * 0x1p-50;
-        own_.resize(std::max(own_.size(), index(last - first + 1)));
-        const Stretch own{own_.data(), first};
-        for (Count j = first; j <= last; ++j)
-            own[j] = sweep.one.step(j, sweep.dj) + sweep.slack - margin;
-        return own;
+    void find_costs_of_ones(const Sweep& sweep) {
+        const auto [from, to] = sweep.js;
+        const double rounds = real(sweep.di + sweep.dj);
+        const double margin = rounds * round_margin + budget_ * 0x1p-50;
+        costs_.resize(std::max(costs_.size(), index(to - from + 1)));
+        own_ = {costs_.data(), from};
+        for (Count j = from; j <= to; ++j) own_[j] = sweep.cost_of_ones(j) - margin;
     }
 
     // The nodes of row i that steps may begin at.
@@ -261,23 +305,27 @@ class Search {
 
     // Relaxes the steps from row i. Nodes at both ends of the row whose chains would get too long
     // are passed over first; those between are relaxed whatever they cost, which does no harm.
-    void relax_row(const Sweep& sweep, Count i, Stretch own) {
+    void relax_row(const Sweep& sweep, Count i) {
+        if ((i & 1023) == 0) poll();
         Range js = begins(sweep, i);
-        if (js.empty()) return;
+        if (js.empty() || !done()) return;
         Row& from = row(i);
-        const double shared = sweep.zero.step(i, sweep.di);
-        const double missed = std::max(0.0, -sweep.zero.at(i + sweep.di));
+        const double shared = sweep.cost_of_zeros(i);
+        const double missed = std::max(0.0, -sweep.last.zero.at(i + sweep.di));
         const double enough = budget_ - sweep.rest - missed;
-        const auto too_long = [&](Count j) { return *from.length(j) + (shared + own[j]) > enough; };
+        const auto too_long = [&](Count j) {
+            return *from.length(j) + (shared + own_[j]) > enough;
+        };
         while (!js.empty() && too_long(js.from)) ++js.from;
         while (!js.empty() && too_long(js.to)) --js.to;
         if (js.empty()) return;
-        if (sweep.di == 0) return climb(from, {js.from, sweep.js.to}, own, shared, sweep.name);
+        const auto name = static_cast<std::int32_t>(names_.size() - 1);
+        if (sweep.di == 0) return climb(from, {js.from, sweep.js.to}, shared, name);
         Row& to = row(i + sweep.di);
         const Range reached{js.from + sweep.dj, js.to + sweep.dj};
         if (!reserve(to, reached.from, reached.to)) return;
         const Count steps = js.to - js.from + 1;
-        shorten(from.length(js.from), &own[js.from], shared, sweep.name, to.length(reached.from),
+        shorten(from.length(js.from), &own_[js.from], shared, name, to.length(reached.from),
                 to.by(reached.from), steps);
         relaxed_ += steps;
         to.use(reached.from, reached.to);
@@ -285,10 +333,10 @@ class Search {
     }
 
     // Steps of value 1 stay in their row.
-    void climb(Row& in, Range js, Stretch own, double shared, std::int32_t name) {
+    void climb(Row& in, Range js, double shared, std::int32_t name) {
         if (!reserve(in, js.from, js.to + 1)) return;
         for (Count j = js.from; j <= js.to; ++j) {
-            const double candidate = *in.length(j) + (shared + own[j]);
+            const double candidate = *in.length(j) + (shared + own_[j]);
             if (candidate < *in.length(j + 1)) {
                 *in.length(j + 1) = candidate;
                 *in.by(j + 1) = name;
@@ -375,15 +423,19 @@ class Search {
         found_.snapshots->push_back(std::move(taken));
     }
 
+    // What the other end has found at the next value, if anything.
+    const Snapshot* next_snapshot() const {
+        const auto& taken = request_.snapshots.taken;
+        return taken && compared_ < taken->size() ? &(*taken)[taken->size() - 1 - compared_]
+                                                  : nullptr;
+    }
+
     // Drops nodes from which, by a search from the other end, no chain within budget goes on: at
     // each value of its snapshots, when all values up to there have been relaxed and none above.
-    void compare_up_to(const Value& v) {
-        const Snapshots& from = request_.snapshots;
-        if (!from.taken) return;
-        for (; compared_ < from.taken->size(); ++compared_) {
-            const Snapshot& other = (*from.taken)[from.taken->size() - 1 - compared_];
-            if (!other.mirrored_below(v)) return;
-            compare(other, budget_ + from.loss);
+    void compare_up_to(const Value& v, bool included) {
+        for (const Snapshot* next; (next = next_snapshot()) != nullptr; ++compared_) {
+            if (!(next->mirrored_below(v) || (included && next->mirrored_at(v)))) return;
+            compare(*next, budget_ + request_.snapshots.excess);
         }
     }
 
@@ -400,6 +452,17 @@ class Search {
         }
         while (first_ <= last_ && row(first_).idle()) ++first_;
         while (first_ <= last_ && row(last_).idle()) --last_;
+    }
+
+    // Bridges a cell that is left out, if that costs anything. False if a snapshot lies inside:
+    // chains must have a node there to be compared at.
+    bool bridged(const Value& low, const Value& high, double cost) {
+        if (!request_.bridges) return true;
+        compare_up_to(low, true);
+        if (const Snapshot* next = next_snapshot(); next && next->mirrored_below(high))
+            return false;
+        if (cost > 0) relax_bridges(low, high, cost);
+        return true;
     }
 
     // Whether the values strictly inside a cell can be left out.
@@ -443,10 +506,10 @@ class Search {
         // few points inside: splitting costs them little (docs/distance.md, theorem 6)
         const double width = 1.0 / (real(low.r) * real(high.r));
         const double steep = inverted ? width * width / 2 : 0.0;
-        if (steep <= request_.cut / 4) {
+        if (steep <= request_.steepest) {
             const double cost = inside_cost(zeros_, zeros, low.value, high.value) +
                                 inside_cost(ones_, ones, low.value, high.value);
-            if (cost <= request_.cut * real(m.r)) {
+            if (cost <= request_.cut * real(m.r) && bridged(low, high, cost)) {
                 if (cost > 0) cuts_.add(cost, real(m.r));
                 cuts_.add_inverted(steep);
                 return State::left_out;
@@ -463,13 +526,18 @@ class Search {
         if (found_.length == unreached) return;
         while (i || j) {
             const Name step = names_[index(*row(i).by(j))];
-            found_.zeros.push_back(step.r - step.s);
-            found_.ones.push_back(step.s);
-            i -= step.r - step.s;
-            j -= step.s;
+            if (step.then_di || step.then_dj) add_step(step.then_di, step.then_dj);
+            add_step(step.di, step.dj);
+            i -= step.di + step.then_di;
+            j -= step.dj + step.then_dj;
         }
         std::reverse(found_.zeros.begin(), found_.zeros.end());
         std::reverse(found_.ones.begin(), found_.ones.end());
+    }
+
+    void add_step(Count di, Count dj) {
+        found_.zeros.push_back(di);
+        found_.ones.push_back(dj);
     }
 };
 

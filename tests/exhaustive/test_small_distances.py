@@ -288,8 +288,10 @@ class Lockstep:
                 assert found.witness is not None
         if found.witness is not None:  # an upper bound, and not a loose one
             error = Fraction(self.problem.slop) + Fraction(self.rounds * budget) / 2**49
-            error += loss if bridges else 0
-            assert found.length >= self.least - error
+            assert found.length >= self.least - error - (loss if bridges else 0)
+            # steps are followed back through nodes that got shorter since: a cell may be bridged
+            # more than once, for at most `cut` a round
+            error += most_loss if bridges else 0
             witness_cost = Fraction(verify_witness(self.tally, witness=found.witness, total=True))
             assert witness_cost <= Fraction(self.problem.worth) + Fraction(found.length) + error
         return found

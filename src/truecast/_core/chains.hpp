@@ -518,7 +518,9 @@ class Search {
         return points_inside * request_.heavy >= problem_.rounds() ? State::heavy : State::light;
     }
 
-    // Follows the last steps back from the end to the start.
+    // Follows the last steps back from the end to the start. Nodes may have got shorter since they
+    // were gone on from, so it may cross a cell twice: with bridges, a chain but not always the one
+    // whose length was found.
     void trace() {
         Count i = zeros_.size(), j = ones_.size();
         if (!row(i).has(j)) return;

@@ -347,3 +347,33 @@ def check_ever_more_closely(rng: np.random.Generator, one: Lockstep, least: floa
         excess = loss / 5 if bridges else loss
         together = search._so_far([], [one.limits[0], one.limits[1]], upper + loss, excess)
         assert Fraction(together) <= one.least + Fraction(1, 2**50)
+
+
+def test_a_search_that_gave_up_hands_on_only_what_is_final() -> None:
+    """It may end among the steps of a value: lengths there are not those of all steps."""
+    y = [0, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1]
+    offsets = [-20, 1241, 592, 1437, 239, 1169, -689, -573, 1058, 1257, -1134, -1580, -332]
+    p = [2 / 7 + each * 1e-9 for each in offsets]
+    exact = plain.calibration_distance([Fraction(each) for each in p], y)
+    prices = np.array([[0.0, -0.25, -0.5], [0.5, 0.25, 0.0]])
+    problem = Problem.of(tc.Tally.from_predictions(y, p), np.array([0.0, 0.5, 1.0]), prices)
+    ends, rounds = (problem, problem.mirrored()), len(y)
+    gave_up = 0
+    for memory, end in product(range(600, 800, 8), (0, 1)):
+        given = SearchLimits(memory, 60.0)
+        cut = 0.008 / (1.25 * rounds)
+        one = ends[1 - end].search(given, budget=0.1515, cut=cut, profile=True, heavy=64)
+        gave_up += one.ended == "memory"
+        budget, cut = 0.1435, 0.00066 / (1.25 * rounds)
+        two = ends[end].search(
+            SearchLimits(10**9, 60.0),
+            budget=budget,
+            cut=cut,
+            bridges=True,
+            heavy=64,
+            bounds=one.bounds,
+            other=one,
+        )
+        lower = problem.worth + min(two.length - two.excess, budget - two.loss)
+        assert Fraction(lower) <= exact + Fraction(1, 2**40), (memory, end)
+    assert gave_up

@@ -18,8 +18,8 @@ struct Bounds {
     std::size_t size = 0;
 
     double from(double v) const {
-        const double* end = values + size;
-        const double* place = std::lower_bound(values, end, v);
+        const double *end = values + size;
+        const double *place = std::lower_bound(values, end, v);
         return place == end ? 0.0 : lengths[place - values];
     }
 };

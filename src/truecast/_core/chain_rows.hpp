@@ -66,9 +66,9 @@ class Row {
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__)
 __attribute__((target_clones("avx2", "default")))
 #endif
-inline void shorten(const double* __restrict from, const double* __restrict own, double shared,
-                    std::int32_t name, double* __restrict to, std::int32_t* __restrict by,
-                    Count n) {
+inline void
+shorten(const double* __restrict from, const double* __restrict own, double shared,
+        std::int32_t name, double* __restrict to, std::int32_t* __restrict by, Count n) {
     for (Count k = 0; k < n; ++k) {
         const double candidate = from[k] + (shared + own[k]), old = to[k];
         const bool shorter = candidate < old;

@@ -3,6 +3,7 @@
     python benchmarks/pages.py distance  # into the docs; an hour; --rounds 1000 is quick
     python benchmarks/distance.py  # to look at
     python benchmarks/distance.py --at-once 1000000     # the last table alone: two minutes
+    python benchmarks/distance.py --calibrated 10000    # ten seeds of calibrated forecasts
 
 Each case has a process of its own, so that its peak memory can be told. Needs the package
 installed, on Linux or macOS.
@@ -140,9 +141,11 @@ def case(family: str, rounds: int, seed: int) -> dict[str, Any]:
     y, p = FAMILIES[family](rounds, seed)
     rtol, limit = goal(family, rounds)
     before = peak()
+    processor = time.process_time()
     start = time.perf_counter()
     found = tc.calibration_distance(y, p, rtol=rtol, time_limit=limit, total=True)
     taken = time.perf_counter() - start
+    processor = time.process_time() - processor
     most = peak()
     if tc.verify_witness(y, p, found.witness, total=True) > found.upper * (1 + 1e-12):
         raise RuntimeError(f"{family}, {rounds:,} rounds: the witness is not at the upper bound")
@@ -153,6 +156,7 @@ def case(family: str, rounds: int, seed: int) -> dict[str, Any]:
         "exact": found.exact,
         "ended": found.ended,
         "seconds": taken,
+        "processor": processor,
         "before": before,
         "peak": most,
         "ece": tc.calibration_error_by_value(y, p, total=True),
@@ -211,6 +215,24 @@ def table(rounds: int, families: list[str], seeds: list[int]) -> None:
         cost = f"{row['seconds']:.3f} | {verdict} | {row['peak']:.0f} | {row['before']:.0f}"
         beside = f"{row['ece']:.3f} | {row['smce']:.3f} | {row['brier']:.6f}"
         print(f"| {row['family']} | {bounds} | {cost} | {beside} |", flush=True)
+
+
+def calibrated(rounds: int, seeds: list[int]) -> None:
+    """Print how close the bounds of calibrated forecasts get, seed by seed: times differ much."""
+    print(f"\n## {rounds:,} calibrated forecasts\n\nTarget: {goal('calibrated', rounds)}.\n")
+    print("| seed | lower | upper | relative gap | ended by | seconds | of processor | peak MB |")
+    print("|---" * 8 + "|")
+    met = 0
+    for seed in seeds:
+        row = in_a_process("calibrated", rounds, seed)
+        met += row["met"]
+        bounds = f"{row['lower']:.6f} | {row['upper']:.6f} | {row['gap']:.1e} | {row['ended']}"
+        print(
+            f"| {seed} | {bounds} | {row['seconds']:.1f} | {row['processor']:.1f} | "
+            f"{row['peak']:.0f} |",
+            flush=True,
+        )
+    print(f"\n**Met by {met} of {len(seeds)}**.", flush=True)
 
 
 def clocked(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -276,6 +298,11 @@ def main() -> None:
         type=sizes,
         help="numbers of rounds for the interval that needs no search: 1000000",
     )
+    parser.add_argument(
+        "--calibrated",
+        type=sizes,
+        help="numbers of rounds of calibrated forecasts, ten seeds unless given: 10000,100000",
+    )
     parser.add_argument("--families", type=names, default=list(FAMILIES), help=", ".join(FAMILIES))
     parser.add_argument("--seeds", type=sizes, help="one or more, as times differ much: 0,1,2")
     parser.add_argument("--case", choices=FAMILIES, help=argparse.SUPPRESS)
@@ -289,11 +316,13 @@ def main() -> None:
         "numpy",
     )
     print(WHAT.rstrip())
-    everything = options.rounds is None and options.at_once is None
+    everything = not (options.rounds or options.at_once or options.calibrated)
     for rounds in list(TARGETS) if everything else options.rounds or []:
         table(rounds, options.families, options.seeds or [0])
     for rounds in [1_000_000] if everything else options.at_once or []:
         at_once(rounds, options.seeds or [0, 1, 2])
+    for rounds in options.calibrated or []:
+        calibrated(rounds, options.seeds or list(range(10)))
 
 
 if __name__ == "__main__":

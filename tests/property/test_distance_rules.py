@@ -4,7 +4,7 @@ fractions."""
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from math import gcd
@@ -103,12 +103,16 @@ def relax(
     a: Values,
     b: Values,
     allowed: Callable[[int, int, Step], bool] = lambda i, j, step: True,
+    bridged: Sequence[Cell] = (),
 ) -> Iterator[tuple[Fraction, dict[tuple[int, int], Fraction]]]:
     """The dynamic programme of theorem 1: after every value, the table of least costs up to
-    there."""
+    there; with bridges over cells, in their order (theorem 6 (d))."""
     table = {(0, 0): F(0)}
+    cells = list(bridged)
     for step in steps_within(len(a), len(b)):
         v, di, dj = step
+        while cells and ends(cells[0])[1] <= v:
+            bridge(a, b, cells.pop(0), table)
         of_zeros = list(accumulate((abs(x - v) for x in a), initial=F(0)))
         of_ones = list(accumulate((abs(x - v) for x in b), initial=F(0)))
         for i in range(len(a) - di + 1):
@@ -120,6 +124,19 @@ def relax(
                     if cost < table.get((i + di, j + dj), cost + 1):
                         table[i + di, j + dj] = cost
         yield v, table
+
+
+def bridge(a: Values, b: Values, cell: Cell, table: dict[tuple[int, int], Fraction]) -> None:
+    """Steps of both ends of a cell in a row, for less by what its points cost; once each."""
+    s1, r1, s2, r2 = cell
+    u, w = ends(cell)
+    for (i, j), length in list(table.items()):
+        middle = i + r1 - s1, j + s1
+        end = middle[0] + r2 - s2, middle[1] + s2
+        if end[0] <= len(a) and end[1] <= len(b):
+            cost = step_cost(a, b, i, j, (u, r1 - s1, s1))
+            cost += step_cost(a, b, *middle, (w, r2 - s2, s2)) - loss_inside(cell, a + b)
+            table[end] = min(table.get(end, length + cost), length + cost)
 
 
 def distance(
@@ -650,6 +667,29 @@ def test_steps_that_may_be_split_are_not_needed_with_cuts(rng: Random) -> None:
             below = [cell for cell in cells if ends(cell)[1] <= v]
             for (i, j), cost in free.items():
                 assert found.get((i, j), cost + 99) <= cost + loss_of_cuts(below, a[:i], b[:j])
+    for (v, free), (_, found) in zip(relax(a, b), relax(a, b, allowed, cells), strict=True):
+        if v in exempt and not any(ends(cell)[0] < v < ends(cell)[1] for cell in cells):
+            below = [cell for cell in cells if ends(cell)[1] <= v]
+            steepest = max((F(1, 2 * (cell[1] * cell[3]) ** 2) for cell in below), default=F(0))
+            gained = sum((loss_inside(cell, a + b) for cell in below), F(0))
+            for (i, j), cost in free.items():
+                assert cost - gained <= found.get((i, j), cost + 99) <= cost + (i + j) * steepest
+
+
+@pytest.mark.parametrize("cell", [(0, 1, 1, 1), (1, 3, 1, 2), (2, 3, 3, 4), (1, 3, 2, 5)])
+def test_bridges_make_up_for_points_inside(cell: Cell) -> None:
+    s1, r1, s2, r2 = cell
+    u, w = ends(cell)
+    for alpha, beta in ((1, 1), (2, 1), (1, 2), (3, 2)):
+        r, s = alpha * r1 + beta * r2, alpha * s1 + beta * s2
+        a, b = [F(s, r)] * (r - s), [F(s, r)] * s
+
+        def outside(i: int, j: int, step: Step) -> bool:
+            return not u < step[0] < w
+
+        assert distance(a, b, outside) == F(2 * alpha * beta, r) == loss_inside(cell, a + b)
+        *_, (_, table) = relax(a, b, outside, [cell])
+        assert table[r - s, s] == 0
 
 
 def test_certificate_of_cut_cells_is_attained() -> None:

@@ -52,15 +52,15 @@ class ChainProblem {
                             shift});
     }
 
-    chains::Found search(chains::Limits& limits, double budget, double cut, bool profile,
-                         double slop, std::int64_t heavy,
+    chains::Found search(chains::Limits& limits, double budget, double cut, double steepest,
+                         bool bridges, bool profile, double slop, std::int64_t heavy,
                          const std::optional<BoundsColumns>& bounds,
                          const std::optional<TubeColumns>& tube, const chains::Found* other) const {
         require(heavy >= 1, "heavy must be positive");
-        chains::Request request{budget, cut, profile, slop, heavy, {}, {}, {}};
+        chains::Request request{budget, cut, steepest, bridges, profile, slop, heavy, {}, {}, {}};
         if (bounds) request.bounds = bounds_of(*bounds);
         if (tube) request.tube = tube_of(*tube);
-        if (other) request.snapshots = {other->snapshots, other->loss};
+        if (other) request.snapshots = {other->snapshots, other->excess};
         const nb::gil_scoped_release unlocked;
         return chains::Search(*problem_, request, limits).run();
     }
@@ -119,6 +119,7 @@ void bind_distance(nb::module_& m) {
             "0 if the search is complete; else 1 for time, 2 for memory, 3 for a stop.")
         .def_ro("length", &Found::length, "Of the shortest chain; infinite if there is none.")
         .def_ro("loss", &Found::loss, "What leaving out values costs at most.")
+        .def_ro("excess", &Found::excess, "How much lengths exceed those of chains at most.")
         .def_ro("peak", &Found::peak, "The most bytes in use.")
         .def_prop_ro("zeros", column(&Found::zeros), "The zeros of each step.")
         .def_prop_ro("ones", column(&Found::ones), "The ones of each step.")
@@ -129,9 +130,9 @@ void bind_distance(nb::module_& m) {
                       bool>(),
              "zeros"_a, "zero_prices"_a, "ones"_a, "one_prices"_a, "shift"_a, "nodes"_a, "prices"_a,
              "mirrored"_a)
-        .def("search", &ChainProblem::search, "limits"_a, "budget"_a, "cut"_a, "profile"_a,
-             "slop"_a, "heavy"_a, "bounds"_a.none(), "tube"_a.none(), "other"_a.none(),
-             "Find the shortest chain within the budget.");
+        .def("search", &ChainProblem::search, "limits"_a, "budget"_a, "cut"_a, "steepest"_a,
+             "bridges"_a, "profile"_a, "slop"_a, "heavy"_a, "bounds"_a.none(), "tube"_a.none(),
+             "other"_a.none(), "Find the shortest chain within the budget.");
 }
 
 }  // namespace truecast

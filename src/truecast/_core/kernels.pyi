@@ -445,6 +445,8 @@ class FoundChain:
     @property
     def loss(self) -> float: ...
     @property
+    def excess(self) -> float: ...
+    @property
     def peak(self) -> int: ...
     @property
     def zeros(self) -> NDArray[np.int64]: ...
@@ -472,6 +474,8 @@ class ChainProblem:
         limits: SearchLimits,
         budget: float,
         cut: float,
+        steepest: float,
+        bridges: bool,
         profile: bool,
         slop: float,
         heavy: int,

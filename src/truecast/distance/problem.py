@@ -42,13 +42,14 @@ class Tube(NamedTuple):
 class Found:
     """What a search has found.
 
-    `length` is that of the shortest chain, `loss` what the search may have missed by leaving out
-    values. `ended` is why it gave up, or empty.
+    `length` is at most `excess` above that of the shortest chain, if there is one within the
+    budget less `loss`: what leaving out values costs at most. `ended` is why it gave up, or empty.
     """
 
     ended: str
     length: float
     loss: float
+    excess: float
     witness: Witness | None
     bounds: Bounds
     peak: int
@@ -125,6 +126,8 @@ class Problem:
         limits: _core.SearchLimits,
         *,
         cut: float,
+        steepest: float | None = None,
+        bridges: bool = False,
         budget: float | None = None,
         profile: bool = False,
         bounds: Bounds | None = None,
@@ -134,7 +137,9 @@ class Problem:
     ) -> Found:
         """Find the shortest chain within budget.
 
-        It leaves out values at a loss of at most 1.25 `cut` a round. With `profile`, the bounds
+        It leaves out values at a loss of at most `cut` + `steepest` a round, the latter for groups
+        with zeros above and ones below (a quarter of `cut` unless given). With `bridges`, it makes
+        up for the former, and lengths are nearly those of all chains. With `profile`, the bounds
         that it returns hold for a search from the other end; they are taken at values with one in
         `heavy` of the points between their parents. In a tube, it finds chains but proves nothing.
         `other` is what a search from the other end has found, with a profile, and a budget that
@@ -144,6 +149,8 @@ class Problem:
             limits,
             budget=2.0 * self.rounds if budget is None else budget,
             cut=cut,
+            steepest=cut / 4 if steepest is None else steepest,
+            bridges=bridges,
             profile=profile,
             slop=self.slop,
             heavy=heavy,
@@ -155,9 +162,10 @@ class Problem:
             _ENDINGS[found.outcome],
             found.length,
             found.loss,
+            found.excess,
             self._witness(found),
             # what was found up to a value bounds, from the other end, what comes after it
-            Bounds(1 - found.values[::-1], np.maximum(found.lengths[::-1] - found.loss, 0.0)),
+            Bounds(1 - found.values[::-1], np.maximum(found.lengths[::-1] - found.excess, 0.0)),
             found.peak,
             found,
         )

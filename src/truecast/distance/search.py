@@ -38,6 +38,7 @@ _TUBES = ((0.1, 0.5, 12), (0.1, 0.5, 24), (0.01, 1.0, 24))
 _FINER = 4.0  # cells of the tree, in T^(2/3), that have no better bound but are often nearer
 _MOST_ROUNDS = 1 << 26  # doubles tell all values of groups apart
 _BYTES = 128  # that a round takes in a search, whatever it finds
+_CLOSER = 1 / 16  # what a search may lose, of what the one before may
 _GLANCE = 0.05  # seconds between looks at how far searches have come
 _HEARTBEAT = 5.0  # seconds between reports of progress
 
@@ -320,7 +321,7 @@ class _Bracket:
 
         What one end finds bounds the other's next search, node by node (docs/distance.md, theorem
         8), within the budget that those bounds hold for. So the first search, which knows nothing,
-        is a coarse one.
+        is a coarse one. Later ones bridge what they leave out, and are often exact.
         """
         loss = (self.upper - self.lower) / 4
         others: list[Found | None] = [None, None]
@@ -330,10 +331,13 @@ class _Bracket:
             enough = max(self.rounding, self.rtol) * self.upper
             last = loss <= enough
             loss = enough / 2 if last else loss
-            # in the end, it is enough to show that no chain is much shorter than the best so far
-            budget = self.upper - self.worth + (1.05 * loss - enough if last else 2 * loss)
+            # it is enough to show that no chain is much shorter than the best so far; the rest is
+            # for the next search, which must have a smaller budget by the loss of this one
+            budget = self.upper - self.worth - enough + loss * (1 + 1.1 * _CLOSER)
             if budget > holds:
                 others = [None, None]
+            bridges = others[0] is not None
+            steepest = (min(loss / 5, enough / 10) if bridges else loss / 5) / self.rounds
             limits = [self.limits(2), self.limits(2)]
             tasks = [
                 pool.submit(
@@ -341,19 +345,23 @@ class _Bracket:
                     limit,
                     budget=budget,
                     cut=loss / (1.25 * self.rounds),
+                    steepest=steepest,
+                    bridges=bridges,
                     profile=not last,
                     bounds=None if other is None else other.bounds,
                     other=other,
                 )
                 for end, limit, other in zip(ends, limits, others, strict=True)
             ]
-            found = self.wait(tasks, limits, partial(_so_far, tasks, limits, budget, loss))
+            excess = steepest * self.rounds if bridges else loss
+            length = partial(_so_far, tasks, limits, budget - loss, excess)
+            found = self.wait(tasks, limits, length)
             self.take(found)
             if last and not self.done():
                 self.ended = self.ended or "rounding"
             others = [found[1], found[0]]
             holds = budget - max(one.loss for one in found)
-            loss /= 32
+            loss *= _CLOSER
 
     def limits(self, searches: int) -> SearchLimits:
         # snapshots, its own and those from the other end, take an eighth each
@@ -464,16 +472,17 @@ def _isotonic(tally: Tally) -> Witness:
 
 
 def _so_far(
-    tasks: list[Future[Found]], limits: list[SearchLimits], budget: float, loss: float
+    tasks: list[Future[Found]], limits: list[SearchLimits], holds: float, excess: float
 ) -> float:
     """Return what chains cost at least, if searches from both ends have come this far.
 
-    What is known of the parts before and after may be added while the parts do not overlap
+    Chains up to `holds` are not overlooked, and lengths exceed theirs by at most `excess`. What is
+    known of the parts before and after may be added while the parts do not overlap
     (docs/distance.md, theorem 8).
     """
     (before, *first), (after, *second) = (limit.progress for limit in limits)
     apart = before <= 1 - after
     sums = map(operator.add, first, reversed(second)) if apart else (first[-1], second[-1])
-    known = min(budget, max(sums)) - loss
     over = [found for found in (task.result() for task in tasks if task.done()) if not found.ended]
-    return max(known, *(min(found.length, budget) - found.loss for found in over), -math.inf)
+    known = [max(sums) - excess, *(found.length - found.excess for found in over)]
+    return min(holds, max(known))

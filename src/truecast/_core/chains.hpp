@@ -121,7 +121,7 @@ class Search {
                 const bool heavy = cell.state == State::heavy;
                 relax(middle, cell.low, cell.high,
                       !(heavy && request_.profile) && request_.tube.empty());
-                // lengths are final only if no step of this value is left out (theorem 8 (d))
+                // final only if no step of this value is left out (docs/distance.md, theorem 8 (d))
                 if (heavy && done() && trim(middle.value, true) && request_.profile) snap(middle);
                 poll();
                 continue;

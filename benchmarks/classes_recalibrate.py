@@ -279,18 +279,23 @@ def compare(name: str) -> None:
     print(f"\nBrier score over the best of these: **{100 * over:+.2f} %**")
 
 
+def mean_brier(method: Callable[[Array, Array], Array], streams: list[Any]) -> float:
+    """Mean Brier score of a method over streams of scores and outcomes."""
+    return float(np.mean([tc.brier_score(y, method(x, y)) for x, y in streams]))
+
+
+def recalibrated(x: Array, y: Array) -> Array:
+    return tc.Recalibrator(classes=x.shape[1]).forecast_many(x, y)
+
+
 def orders(count: int = 12) -> None:
     """Short streams in many random orders: mean Brier scores, and the best peer of that mean."""
     print(f"\n## Short streams, {count} orders each\n")
     print("| stream | Brier | best peer | its Brier | over it |\n|---|---|---|---|---|")
     for name, make in SHORT.items():
         streams = [make(seed)[:2] for seed in range(count)]
-
-        def mean(method: Callable[[Array, Array], Array]) -> float:
-            return float(np.mean([tc.brier_score(y, method(x, y)) for x, y in streams]))  # noqa: B023
-
-        ours = mean(lambda x, y: tc.Recalibrator(classes=x.shape[1]).forecast_many(x, y))
-        peers = {peer: mean(method) for peer, method in PEERS.items()}
+        ours = mean_brier(recalibrated, streams)
+        peers = {peer: mean_brier(method, streams) for peer, method in PEERS.items()}
         best = min(peers, key=lambda peer: peers[peer])
         over = 100 * (ours / peers[best] - 1)
         print(f"| {name} | {ours:.5f} | {best} | {peers[best]:.5f} | {over:+.2f} % |", flush=True)

@@ -368,8 +368,8 @@ class Field {
             split(top_.cells[cell], top_.below, count + cell, 2 * cell);
     }
 
-    // Of a node that lies below this digit or is told apart by it: which of its keys are in the
-    // lower half, which in the upper one, and their sums.
+    // Split the keys of a node by this digit into a lower and an upper half, with their sums. The
+    // keys agree in all higher digits.
     void split(Node node, int bit, std::size_t number, std::size_t lower) {
         Halves& halves = top_.halves[number];
         Node* const cells = &top_.cells[lower];

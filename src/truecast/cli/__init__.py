@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 import truecast as tc
-from truecast.cli.shared import readable
+from truecast.cli.refusals import readable
 
 __all__ = ["main"]
 

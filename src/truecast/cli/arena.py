@@ -9,18 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from truecast.cli.shared import (
-    WIDTH,
-    Once,
-    check_outputs,
-    echo,
-    errors,
-    file_type,
-    fitted,
-    interruptible,
-    progress,
-    say,
-)
+from truecast.cli.options import Once, file_type
+from truecast.cli.outputs import check_outputs
+from truecast.cli.refusals import errors, interruptible
+from truecast.cli.terminal import WIDTH, echo, fitted, progress, say
 from truecast.errors import shown, writing
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from truecast._names import aligned, cut_in_the_middle, terminal_width
-from truecast.cli.shared import WIDTH, echo, echo_json, fitted
+from truecast.cli.terminal import WIDTH, echo, echo_json, fitted
 from truecast.errors import shown
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from truecast.cli.shared import progress
+from truecast.cli.terminal import progress
 from truecast.errors import FileError
 
 if TYPE_CHECKING:

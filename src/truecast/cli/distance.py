@@ -9,18 +9,10 @@ import click
 
 from truecast._atomic import replaced
 from truecast.cli.measure import tallied
-from truecast.cli.shared import (
-    Once,
-    arguments,
-    check_outputs,
-    echo,
-    echo_json,
-    errors,
-    file_type,
-    fitted,
-    progress,
-    say,
-)
+from truecast.cli.options import Once, arguments, file_type
+from truecast.cli.outputs import check_outputs
+from truecast.cli.refusals import errors
+from truecast.cli.terminal import echo, echo_json, fitted, progress, say
 from truecast.errors import shown, writing
 
 if TYPE_CHECKING:

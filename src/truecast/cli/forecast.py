@@ -10,18 +10,11 @@ import click
 
 from truecast._atomic import replaced
 from truecast._names import counted
-from truecast.cli.shared import (
-    Once,
-    arguments,
-    check_outputs,
-    echo,
-    echo_json,
-    errors,
-    opened,
-    plain,
-    progress,
-    say,
-)
+from truecast.cli.opening import opened
+from truecast.cli.options import Once, arguments
+from truecast.cli.outputs import check_outputs
+from truecast.cli.refusals import errors
+from truecast.cli.terminal import echo, echo_json, plain, progress, say
 from truecast.errors import shown, writing
 
 if TYPE_CHECKING:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from truecast.cli.shared import Once, echo, errors, file_type, say
+from truecast.cli.options import Once, file_type
+from truecast.cli.refusals import errors
+from truecast.cli.terminal import echo, say
 from truecast.errors import FileError
 
 if TYPE_CHECKING:

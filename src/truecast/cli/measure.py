@@ -9,18 +9,10 @@ import click
 
 from truecast._names import aligned, counted, cut_in_the_middle, terminal_width
 from truecast.cli.classes import print_classes
-from truecast.cli.shared import (
-    WIDTH,
-    Once,
-    arguments,
-    echo,
-    echo_json,
-    errors,
-    fitted,
-    opened,
-    progress,
-    say,
-)
+from truecast.cli.opening import opened
+from truecast.cli.options import Once, arguments
+from truecast.cli.refusals import errors
+from truecast.cli.terminal import WIDTH, echo, echo_json, fitted, progress, say
 from truecast.errors import shown
 
 if TYPE_CHECKING:

@@ -12,20 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from truecast._names import aligned, counted, cut_in_the_middle, terminal_width
-from truecast.cli.shared import (
-    Once,
-    Reopened,
-    arguments,
-    check_outputs,
-    echo,
-    echo_json,
-    errors,
-    file_type,
-    interruptible,
-    plain,
-    progress,
-    say,
-)
+from truecast.cli.opening import Reopened
+from truecast.cli.options import Once, arguments, file_type
+from truecast.cli.outputs import check_outputs
+from truecast.cli.refusals import errors, interruptible
+from truecast.cli.terminal import echo, echo_json, plain, progress, say
 from truecast.errors import shown, writing
 
 if TYPE_CHECKING:

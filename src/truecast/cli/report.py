@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from truecast.cli.measure import tallied_classes, titled
-from truecast.cli.shared import (
-    Once,
-    arguments,
-    check_outputs,
-    echo,
-    errors,
-    file_type,
-    fitted,
-    say,
-)
+from truecast.cli.options import Once, arguments, file_type
+from truecast.cli.outputs import check_outputs
+from truecast.cli.refusals import errors
+from truecast.cli.terminal import echo, fitted, say
 from truecast.errors import shown, writing
 
 if TYPE_CHECKING:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from truecast._atomic import make_folder
-from truecast.cli.shared import OnceGroup, Refusal, echo, errors, file_type, say
+from truecast.cli.options import OnceGroup, file_type
+from truecast.cli.refusals import Refusal, errors
+from truecast.cli.terminal import echo, say
 
 if TYPE_CHECKING:
     from truecast.serve.http.run import Keep, Settings

@@ -14,20 +14,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from truecast._names import counted
-from truecast.cli.shared import (
-    Once,
-    arguments,
-    check_outputs,
-    echo,
-    echo_json,
-    errors,
-    file_type,
-    finite,
-    fitted,
-    interruptible,
-    opened,
-    say,
-)
+from truecast.cli.opening import opened
+from truecast.cli.options import Once, arguments, file_type
+from truecast.cli.outputs import check_outputs
+from truecast.cli.refusals import errors, interruptible
+from truecast.cli.terminal import echo, echo_json, finite, fitted, say
 
 if TYPE_CHECKING:
     from truecast.files import Names, OpenTable

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from truecast._names import counted
 from truecast.arena.yardstick import distance
-from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, room, tidy, width_of
+from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, quiet, room, tidy, width_of
 
 if TYPE_CHECKING:
     from truecast.arena.transcript import Transcript
@@ -159,9 +159,7 @@ def _shares(y: NDArray[np.int64], window: int) -> NDArray[np.float64]:
 
 def _finish(axes: Any, *, dots: float = 1.0) -> None:
     axes.set_xlabel("T, rounds", fontsize=9)
-    axes.grid(color=GREY, alpha=0.35, lw=0.6)
-    axes.set_axisbelow(True)
-    axes.tick_params(labelsize=8)
+    quiet(axes, 8)
     names = axes.get_legend_handles_labels()[1]
     # the layout gives more
     columns = next((n for n in (4, 2) if _width(names, n) <= 1.15 * room(axes)[0]), 1)

@@ -19,6 +19,7 @@ from truecast.plot.style import (
     ink,
     name_ends,
     new_figure,
+    quiet,
     room,
     width_of,
 )
@@ -225,6 +226,4 @@ def _scales(axes: Any) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log", nonpositive="mask")
     axes.minorticks_off()
-    axes.grid(color=GREY, alpha=0.35, lw=0.6)
-    axes.set_axisbelow(True)
-    axes.tick_params(labelsize=_SIZE)
+    quiet(axes, _SIZE)

@@ -134,6 +134,14 @@ def restored(f: Any, state: Any) -> Any:
     return f
 
 
+def played(f: Any, y: int) -> float:
+    """Play a round; return what the forecast is judged by."""
+    p = f.predict()
+    said: float = f.scored(y) if hasattr(f, "scored") else p
+    f.observe(y)
+    return said
+
+
 def key(f: Any, state: Any) -> str:
     """Text that two states have in common only if their futures are the same."""
     if isinstance(f, LadderForecaster | SplitLadder):
@@ -146,9 +154,7 @@ def _next_layer(f: Any, layer: list[History]) -> list[History]:
     for before in layer:
         for y in (0, 1):
             f = restored(f, before.state)
-            p = f.predict()
-            said = p if not hasattr(f, "scored") else f.scored(y)
-            f.observe(y)
+            said = played(f, y)
             sides = [list(before.zeros), list(before.ones)]
             insort(sides[y], said)
             after = History(snapshot_of(f), tuple(sides[0]), tuple(sides[1]), (*before.outcomes, y))

@@ -14,7 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check
 from truecast.arena.adversaries.leave_biased import LeaveBiased
-from truecast.arena.exhaustive import certified, copied, distances, key, restored, snapshot_of
+from truecast.arena.exhaustive import (
+    certified,
+    copied,
+    distances,
+    key,
+    played,
+    restored,
+    snapshot_of,
+)
 from truecast.arena.game import play
 from truecast.arena.yardstick import distance
 from truecast.distance import Distance
@@ -187,12 +195,7 @@ class _Trials:
     def said(self, y: Outcomes) -> NDArray[np.float64]:
         """What the forecasts are judged by."""
         f = restored(self.f, self.fresh)
-        said = np.empty(len(y))
-        for t, bit in enumerate(y.tolist()):
-            p = f.predict()
-            said[t] = f.scored(bit) if hasattr(f, "scored") else p
-            f.observe(bit)
-        return said
+        return np.array([played(f, bit) for bit in y.tolist()], np.float64)
 
     def promising(self, strings: Iterable[Outcomes]) -> list[Outcomes]:
         """Return those with the largest sum of y - p, if looking at all takes long."""
@@ -341,9 +344,7 @@ def _beam(f: Any, rounds: int, width: int, deadline: float) -> Iterator[Outcomes
 def _branches(f: Any, before: _Branch) -> Iterator[_Branch]:
     for y in (0, 1):
         f = restored(f, before.state)
-        p = f.predict()
-        said = f.scored(y) if hasattr(f, "scored") else p
-        f.observe(y)
+        said = played(f, y)
         errors = before.errors | {said: before.errors.get(said, 0.0) + y - said}
         bound = certified(f)
         certificate = sum(map(abs, errors.values())) if bound is None else float(bound)

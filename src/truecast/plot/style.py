@@ -91,11 +91,11 @@ def few_ticks(axes: Any) -> None:
         axes.locator_params(axis="x", nbins=int(min(10, max(2, room(axes)[0] / 42))))
 
 
-def quiet(axes: Any) -> None:
+def quiet(axes: Any, size: str | float = "small") -> None:
     """Give the axes a faint grid behind what is drawn, and small labels."""
     axes.grid(color=GREY, alpha=0.35, lw=0.6)
     axes.set_axisbelow(True)
-    axes.tick_params(labelsize="small")
+    axes.tick_params(labelsize=size)
 
 
 def name_ends(

@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 from truecast import _check
-from truecast.arena.forecasters.base import MAX_GRID, LiteratureForecaster, Planned
+from truecast.arena.forecasters.base import LiteratureForecaster, Planned
 from truecast.arena.forecasters.intervals import MAX_HORIZON, Intervals, neighbours
-from truecast.forecasters.base import check_horizon, chosen_grid
 
 __all__ = ["GuptaRamdas"]
 
@@ -69,8 +68,7 @@ class GuptaRamdas(Planned, LiteratureForecaster):
     bounds = "by value"
 
     def __init__(self, *, horizon: int | None = None, grid: int | None = None) -> None:
-        self._horizon = check_horizon(horizon, most=MAX_HORIZON)
-        self._grid = chosen_grid(self._horizon, grid, _best, most=MAX_GRID)
+        self._plan(horizon, grid, _best, MAX_HORIZON)
         self._intervals = Intervals(self._grid)
         super().__init__(excess=self._intervals.excess, deficit=self._intervals.deficit)
 

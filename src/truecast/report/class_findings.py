@@ -14,7 +14,7 @@ from truecast.measures.classes import ClassUncertainty, classwise_uncertainty
 from truecast.measures.finder import SIGNIFICANT
 from truecast.report.class_groups import ClassGroups, find_class_groups
 from truecast.report.numerals import p_value, percent, rounds
-from truecast.report.verdict import in_words, proved_kind
+from truecast.report.verdict import before_and_after, in_words, proved_kind
 
 if TYPE_CHECKING:
     from truecast._check_classes import Label
@@ -77,8 +77,7 @@ class ClassFinding:
         """The verdict in a line; of recalibrated forecasts both, before and after."""
         if self.after is None:
             return self._verdict
-        before, after = (_lower(one._verdict) for one in (self, self.after))
-        return f"Before: {before}. After: {after}"
+        return before_and_after(self._verdict, self.after._verdict)
 
     @property
     def _verdict(self) -> str:
@@ -155,10 +154,6 @@ def _off(sure: ClassUncertainty) -> tuple[Label, ...]:
     adjusted = sure.adjusted
     order = np.argsort(adjusted, kind="stable")
     return tuple(sure.labels[k] for k in order if 2 * adjusted[k] < SIGNIFICANT)
-
-
-def _lower(text: str) -> str:
-    return text[0].lower() + text[1:]
 
 
 def _listed(labels: tuple[Label, ...]) -> str:

@@ -77,17 +77,9 @@ class RunningEvidence:
             return None
         alarm = self._monitor.alarm
         rounds, times, evidence = (np.array(column) for column in zip(*self._points, strict=True))
-
-        def when(number: float) -> float:
-            return math.nan if alarm is None else float(np.interp(number, rounds, times))
-
-        marks = (0, 0, 0, 0)
+        when = [math.nan] * 4
         if alarm is not None:
             marks = alarm.round, alarm.since, alarm.earliest, alarm.latest
-        return EvidenceOverTime(
-            times,
-            np.minimum(evidence, _LARGEST),
-            self._monitor.threshold,
-            alarm,
-            *(when(number) for number in marks),
-        )
+            when = np.interp(marks, rounds, times).tolist()
+        evidence = np.minimum(evidence, _LARGEST)
+        return EvidenceOverTime(times, evidence, self._monitor.threshold, alarm, *when)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from truecast.report.blocks import quiet
 from truecast.report.class_page import class_sections
 from truecast.report.markup import Markup, join, name, shortened, tag
 from truecast.report.numerals import rounds
@@ -106,9 +107,7 @@ def _several(findings: Sequence[Finding], context: Context) -> list[Markup]:
         tag("section", tag("h2", "Scores side by side"), *comparison(findings)),
     ]
     if len(detailed) < len(findings):
-        parts.append(
-            tag("p", f"The first {_DETAILED} have a section of their own below.", class_="quiet")
-        )
+        parts.append(quiet(f"The first {_DETAILED} have a section of their own below."))
     for k, finding in enumerate(detailed):
         inside = sections_of(finding, context, "h3", f"{k}-")
         parts.append(

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from truecast.certificate import ArcCertificate, Certificate
-from truecast.report.advice import Advice, advice
+from truecast.report.advice import advice
+from truecast.report.blocks import (
+    advice_list,
+    compared,
+    facts_list,
+    group_blocks,
+    in_sections,
+    quiet,
+    tile,
+    verdict_box,
+)
 from truecast.report.charts import (
     course_chart,
     evidence_chart,
@@ -14,7 +25,7 @@ from truecast.report.charts import (
     reliability_chart,
 )
 from truecast.report.markup import Markup, name, tag
-from truecast.report.numerals import apart, count, figure, p_value, percent, probability, rounds
+from truecast.report.numerals import count, figure, p_value, percent, probability, rounds
 from truecast.report.tables import (
     before_after_table,
     figures_table,
@@ -30,20 +41,16 @@ from truecast.report.words import (
     certificate_sentences,
     course_sentence,
     evidence_sentences,
-    groups_sentence,
-    groups_too_small,
-    tiny,
     where_sentences,
 )
 
 if TYPE_CHECKING:
     from truecast.measures.report import Report
-    from truecast.plot import GroupOverview
     from truecast.report.context import Context
     from truecast.report.course import TimeCourse
     from truecast.report.findings import Finding
 
-__all__ = ["advice_list", "comparison", "sections_of", "tile"]
+__all__ = ["comparison", "sections_of"]
 
 _GROUPS = 40, 10  # how many are shown: of one score, and of several, to keep the page small
 _CLUSTERS = (
@@ -57,7 +64,7 @@ _STRETCH = "A stretch can be beyond chance even if no single range in it is."
 def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -> list[Markup]:
     """Return all sections about one score, with this level of headings and prefix of ids."""
     after = finding.after
-    earlier = [] if after is None else [tag("p", BEFORE, class_="quiet")]
+    earlier = [] if after is None else [quiet(BEFORE)]
     judged = _verdict(finding) if after is None else _changed(finding, after)
     parts = [
         ("verdict", "Is it calibrated, and how sure are we?", judged),
@@ -69,25 +76,19 @@ def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -
         ),
     ]
     if finding.groups is not None:
-        parts.append(
-            (
-                "groups",
-                "Groups",
-                earlier + _groups(finding.groups, context.group or "group", _GROUPS[bool(prefix)]),
-            )
-        )
+        groups, number = finding.groups, _GROUPS[bool(prefix)]
+        table = partial(groups_table, groups, context.group or "group", number)
+        parts.append(("groups", "Groups", earlier + group_blocks(groups, number, table)))
     if after is not None:
         parts.append(("after", "Before and after recalibration", _after(finding, after)))
     if finding.course is not None:
         parts.append(("course", "Over time", earlier + _course(finding.course)))
     if isinstance(context.certificate, Certificate | ArcCertificate):
-        parts.append(("certificate", "What is proved", _certificate(context.certificate)))
+        proved = [tag("p", words) for words in certificate_sentences(context.certificate)]
+        parts.append(("certificate", "What is proved", proved))
     parts.append(("advice", "What to do", advice_list(advice(finding, context))))
     parts.append(("figures", "All figures", [*earlier, *_figures(finding.figures)]))
-    return [
-        tag("section", tag(heading, title), *inside, id=prefix + key)
-        for key, title, inside in parts
-    ]
+    return in_sections(parts, heading, prefix)
 
 
 def comparison(findings: Sequence[Finding]) -> list[Markup]:
@@ -110,7 +111,7 @@ def comparison(findings: Sequence[Finding]) -> list[Markup]:
 
 def _measured(finding: Finding, context: Context) -> list[Markup]:
     figures = finding.figures
-    facts = [
+    facts: list[tuple[str, object]] = [
         ("source", None if context.source is None else name(context.source)),
         ("rounds" if isinstance(figures.total, int) else "total weight", count(figures.total)),
         (
@@ -123,10 +124,7 @@ def _measured(finding: Finding, context: Context) -> list[Markup]:
         ("mean outcome", figure(figures.mean_outcome)),
         ("mean forecast", _both(finding, lambda side: figure(side.mean_forecast))),
     ]
-    pairs = [
-        tag("div", tag("dt", term), tag("dd", what)) for term, what in facts if what is not None
-    ]
-    return [tag("dl", *pairs, class_="facts")]
+    return facts_list(facts)
 
 
 def _both(finding: Finding, describe: Callable[[Report], str]) -> str:
@@ -152,13 +150,13 @@ def _verdict(finding: Finding) -> list[Markup]:
         )
         if error
         else None,
-        _compared("Brier score", figures.brier.score, figures.brier.uncertainty),
-        _compared("log loss", figures.log.score, figures.log.uncertainty),
+        compared("Brier score", figures.brier.score, figures.brier.uncertainty, "average"),
+        compared("log loss", figures.log.score, figures.log.uncertainty, "average"),
     ]
     return [
-        tag("div", *(tag("p", words) for words in sentences), class_=f"verdict {found.kind}"),
+        verdict_box(found.kind, sentences),
         tag("dl", *tiles, class_="tiles"),
-        *([tag("p", _CLUSTERS, class_="quiet")] if error else []),
+        *([quiet(_CLUSTERS)] if error else []),
         tag("p", "Calibration is not everything:  ", skill(finding, found.kind)),
         *_list(notes(finding)),
     ]
@@ -174,24 +172,12 @@ def _changed(before: Finding, after: Finding) -> list[Markup]:
         f"Before: {was.evidence}",
     )
     return [
-        tag("div", *(tag("p", words) for words in sentences), class_=f"verdict {now.kind}"),
+        verdict_box(now.kind, sentences),
         before_after_table(before, after),
-        *([tag("p", _CLUSTERS, class_="quiet")] if before.smooth_error else []),
+        *([quiet(_CLUSTERS)] if before.smooth_error else []),
         tag("p", "Calibration is not everything. Before:  ", skill(before, was.kind)),
         *_list(notes(before)),
     ]
-
-
-def _compared(term: str, score: float, constant: float) -> Markup:
-    shown_score, average = apart(score, constant)
-    return tile(term, shown_score, f"always saying the average: {average}")
-
-
-def tile(term: str, value: str, more: str) -> Markup:
-    """Return a figure with what it is about, and what to compare it with."""
-    return tag(
-        "div", tag("dt", term), tag("dd", value), tag("dd", more, class_="more") if more else None
-    )
 
 
 def _list(items: Sequence[str]) -> list[Markup]:
@@ -224,7 +210,7 @@ def _where(finding: Finding) -> list[Markup]:
         tag("figcaption", *_diagram_key(finding)),
     )
     pictures = (diagram, picture_of_gaps) if finding.after is None else (picture_of_gaps,)
-    under = [tag("p", _STRETCH, class_="quiet")] if _shaded_only(finding) else []
+    under = [quiet(_STRETCH)] if _shaded_only(finding) else []
     return [
         *_list(sentences),
         tag("div", *pictures, class_="figures"),
@@ -283,19 +269,6 @@ def _key(kind: str) -> Markup:
     return tag("span", class_=f"key {kind}")
 
 
-def _groups(overview: GroupOverview, title: str, number: int) -> list[Markup]:
-    if tiny(overview):
-        return [tag("p", groups_too_small(overview))]
-    hidden = len(overview) - number
-    more = f" {hidden:,} more groups, with less evidence, are not shown." if hidden > 0 else ""
-    note = "A group without evidence need not be calibrated: it may be small." + more
-    return [
-        tag("p", groups_sentence(overview)),
-        groups_table(overview, title, number),
-        tag("p", note, class_="quiet"),
-    ]
-
-
 def _after(before: Finding, after: Finding) -> list[Markup]:
     pictures = [
         tag(
@@ -307,7 +280,7 @@ def _after(before: Finding, after: Finding) -> list[Markup]:
     ]
     left = tag("p", "After: ", " ".join(where_sentences(after)))
     key = tag("p", *_diagram_key(before, after), class_="quiet")
-    return [left, tag("p", LATER, class_="quiet"), tag("div", *pictures, class_="figures"), key]
+    return [left, quiet(LATER), tag("div", *pictures, class_="figures"), key]
 
 
 def _course(course: TimeCourse) -> list[Markup]:
@@ -346,25 +319,6 @@ def _evidence(course: TimeCourse) -> list[Markup]:
         *after,
     )
     return [tag("p", sentence), tag("figure", evidence_chart(course, sentence), key)]
-
-
-def _certificate(certificate: Certificate | ArcCertificate) -> list[Markup]:
-    return [tag("p", words) for words in certificate_sentences(certificate)]
-
-
-def advice_list(given: Sequence[Advice]) -> list[Markup]:
-    """Return advice, the first thing to do first."""
-    steps = [
-        tag(
-            "li",
-            tag("strong", step.do),
-            " ",
-            step.why,
-            step.line and tag("pre", tag("code", step.line)),
-        )
-        for step in given
-    ]
-    return [tag("ol", *steps)]
 
 
 def _figures(report: Report) -> list[Markup]:

@@ -13,17 +13,21 @@ from truecast.report.numerals import NONE, apart, between, count, figure, p_valu
 from truecast.report.verdict import verdict
 
 if TYPE_CHECKING:
+    from truecast.measures.class_report import ClassReport
     from truecast.measures.report import Report
     from truecast.plot import GroupOverview
     from truecast.report.findings import Finding
 
 __all__ = [
     "before_after_table",
+    "changed",
+    "changes_table",
     "figures_table",
     "flagged",
     "framed",
     "groups_table",
     "ranges_table",
+    "scores_changed",
     "scores_table",
     "table_row",
 ]
@@ -151,24 +155,41 @@ def before_after_table(before: Finding, after: Finding) -> Markup:
     """Return the figures that recalibration changes."""
     was, now = before.figures, after.figures
     rows = [
-        ("Brier score", was.brier.score, now.brier.score),
-        ("\u2003miscalibration", was.brier.miscalibration, now.brier.miscalibration),
-        ("\u2003discrimination", was.brier.discrimination, now.brier.discrimination),
-        ("Log loss", was.log.score, now.log.score),
-        ("Smooth calibration error", was.smooth_calibration_error, now.smooth_calibration_error),
-    ]
-    cells: list[Sequence[object]] = [
-        (label, *apart(earlier, later)) for label, earlier, later in rows
+        *scores_changed("Brier score", was, now),
+        changed(
+            "Smooth calibration error", was.smooth_calibration_error, now.smooth_calibration_error
+        ),
     ]
     if before.smooth_error is not None and after.smooth_error is not None:
-        chance = (figure(side.if_calibrated) for side in (before.smooth_error, after.smooth_error))
-        cells.append(("\u2003the same by chance", *chance))
-        cells.append((f"\u2003{_P_VALUE}", p_value(before.p_value), p_value(after.p_value)))
-    return _table(
-        "The same rounds. Lower is better, except for discrimination.",
-        ("", "before", "after"),
-        cells,
-    )
+        first, last = (
+            figure(side.if_calibrated) for side in (before.smooth_error, after.smooth_error)
+        )
+        rows.append(("\u2003the same by chance", first, last))
+        rows.append((f"\u2003{_P_VALUE}", p_value(before.p_value), p_value(after.p_value)))
+    return changes_table(rows)
+
+
+def changed(label: str, was: float, now: float) -> tuple[str, str, str]:
+    """Return a row of `changes_table`."""
+    return label, *apart(was, now)
+
+
+def scores_changed(
+    brier: str, was: Report | ClassReport, now: Report | ClassReport
+) -> list[tuple[str, str, str]]:
+    """Return the rows of the proper scores, of which the first is called `brier`."""
+    return [
+        changed(brier, was.brier.score, now.brier.score),
+        changed("\u2003miscalibration", was.brier.miscalibration, now.brier.miscalibration),
+        changed("\u2003discrimination", was.brier.discrimination, now.brier.discrimination),
+        changed("Log loss", was.log.score, now.log.score),
+    ]
+
+
+def changes_table(rows: Iterable[tuple[str, str, str]]) -> Markup:
+    """Return figures before and after recalibration."""
+    caption = "The same rounds. Lower is better, except for discrimination."
+    return _table(caption, ("", "before", "after"), rows)
 
 
 def figures_table(report: Report) -> Markup:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Verdict",
+    "before_and_after",
     "direction",
     "gain",
     "headline",
@@ -101,11 +102,13 @@ def headline(finding: Judgement) -> str:
     text = verdict(finding).headline
     if finding.after is None:
         return text
-    return f"Before: {_lower(text)}. After: {_lower(verdict(finding.after).headline)}"
+    return before_and_after(text, verdict(finding.after).headline)
 
 
-def _lower(text: str) -> str:
-    return text[0].lower() + text[1:]
+def before_and_after(*headlines: str) -> str:
+    """Return two verdicts as one line."""
+    before, after = (text[0].lower() + text[1:] for text in headlines)
+    return f"Before: {before}. After: {after}"
 
 
 def _kind(finding: Judgement, smooth_error: Uncertainty) -> str:

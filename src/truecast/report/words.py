@@ -24,6 +24,7 @@ __all__ = [
     "BEFORE",
     "LATER",
     "after_sentence",
+    "at_their_worst",
     "certificate_sentences",
     "course_sentence",
     "evidence_sentences",
@@ -167,16 +168,20 @@ def certificate_sentences(certificate: Certificate | ArcCertificate) -> list[str
     """Say what is proved so far, what the forecaster allows itself, and what that does not tell."""
     late = certificate.unresolved
     promised = certificate.a_priori / max(certificate.promised_rounds, 1)
-    worst = (
-        f", with the {count(late)} whose outcome is missing counted at their worst" if late else ""
-    )
     return [
         f"The forecasts of the {rounds(certificate.rounds + late)} so far are within "
-        f"{figure(certificate.per_round)} on average of perfectly calibrated ones{worst}: "
-        "proved, not estimated, whatever caused the outcomes.",
+        f"{figure(certificate.per_round)} on average of perfectly calibrated ones"
+        f"{at_their_worst(late)}: proved, not estimated, whatever caused the outcomes.",
         f"The forecaster allows itself {figure(promised)} on average over "
         f"{rounds(certificate.promised_rounds)}, and never exceeds that, whatever the outcomes.",
         "This covers these rounds together, not any single one, and not future ones. "
         "It does not say that the forecasts are sharp: "
         f"for that, read the Brier score, {figure(certificate.brier)}.",
     ]
+
+
+def at_their_worst(late: int) -> str:
+    """Say how rounds count whose outcomes have not come; nothing if there are none."""
+    if not late:
+        return ""
+    return f", with the {count(late)} whose outcome is missing counted at their worst"

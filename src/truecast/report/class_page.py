@@ -15,16 +15,6 @@ from truecast.measures.corp import reliability_curve
 from truecast.measures.finder import SIGNIFICANT
 from truecast.measures.uncertainty import reliability_band
 from truecast.recalibrate import ClassCertificate
-from truecast.report.blocks import (
-    advice_list,
-    compared,
-    facts_list,
-    group_blocks,
-    in_sections,
-    quiet,
-    tile,
-    verdict_box,
-)
 from truecast.report.charts import band_of_chance, best_curve, group_strip
 from truecast.report.class_advice import class_advice
 from truecast.report.markup import Markup, different, name, tag
@@ -37,15 +27,16 @@ from truecast.report.numerals import (
     probability,
     rounds,
 )
-from truecast.report.svg import bars, chart, line, rule, scale, text
-from truecast.report.tables import (
-    changed,
-    changes_table,
-    flagged,
-    framed,
-    scores_changed,
-    table_row,
+from truecast.report.sections import (
+    advice_list,
+    compared,
+    facts_list,
+    group_blocks,
+    quiet,
+    tile,
 )
+from truecast.report.svg import bars, chart, line, rule, scale, text
+from truecast.report.tables import changes_table, flagged, framed, scores_changed, table_row
 from truecast.report.words import BEFORE, LATER, at_their_worst, score_sentence
 
 if TYPE_CHECKING:
@@ -88,7 +79,7 @@ def class_sections(finding: ClassFinding, context: Context) -> list[Markup]:
         ("notions", "What these figures mean", _notions()),
         ("figures", "All figures", _figures(finding)),
     ]
-    return in_sections(parts)
+    return [tag("section", tag("h2", title), *inside, id=key) for key, title, inside in parts]
 
 
 def _verdict(finding: ClassFinding) -> list[Markup]:
@@ -111,7 +102,7 @@ def _verdict(finding: ClassFinding) -> list[Markup]:
     ]
     words = [f"{finding.headline}.", *finding.sentences]
     return [
-        verdict_box(finding.kind, words),
+        tag("div", *(tag("p", sentence) for sentence in words), class_=f"verdict {finding.kind}"),
         tag("dl", *tiles, class_="tiles"),
     ]
 
@@ -129,18 +120,21 @@ def _changed(before: ClassFinding, after: ClassFinding) -> list[Markup]:
     ]
     rows = [
         *scores_changed("Brier score, sum of classes", was, now),
-        changed("Classwise smooth errors, summed", was.classwise.sum, now.classwise.sum),
+        ("Classwise smooth errors, summed", was.classwise.sum, now.classwise.sum),
     ]
     if before.sure is not None and after.sure is not None:
         by_chance = float(before.sure.chance.sum()), float(after.sure.chance.sum())
-        rows.append(changed("\u2003the same by chance", *by_chance))
-    constant = was.brier.uncertainty, now.brier.uncertainty
+        rows.append(("\u2003the same by chance", *by_chance))
     rows += [
-        changed("Top-label smooth errors, summed", was.top_label.sum, now.top_label.sum),
-        changed("The predicted class was wrong", 1 - was.accuracy, 1 - now.accuracy),
-        changed("Always saying the shares: Brier score", *constant),
+        ("Top-label smooth errors, summed", was.top_label.sum, now.top_label.sum),
+        ("The predicted class was wrong", 1 - was.accuracy, 1 - now.accuracy),
+        ("Always saying the shares: Brier score", was.brier.uncertainty, now.brier.uncertainty),
     ]
-    return [verdict_box(after.kind, words), changes_table(rows), quiet(LATER)]
+    return [
+        tag("div", *(tag("p", sentence) for sentence in words), class_=f"verdict {after.kind}"),
+        changes_table(rows),
+        quiet(LATER),
+    ]
 
 
 def _measured(finding: ClassFinding, context: Context) -> list[Markup]:

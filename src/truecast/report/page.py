@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from truecast.report.blocks import quiet
 from truecast.report.class_page import class_sections
 from truecast.report.markup import Markup, join, name, shortened, tag
 from truecast.report.numerals import rounds
-from truecast.report.sections import comparison, sections_of
+from truecast.report.sections import comparison, quiet, sections_of
 
 if TYPE_CHECKING:
     from truecast.report.class_findings import ClassFinding

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from truecast._names import counted
 from truecast.certificate import ArcCertificate, Certificate
-from truecast.report.advice import advice
-from truecast.report.blocks import (
-    advice_list,
-    compared,
-    facts_list,
-    group_blocks,
-    in_sections,
-    quiet,
-    tile,
-    verdict_box,
-)
+from truecast.report.advice import Advice, advice
 from truecast.report.charts import (
     course_chart,
     evidence_chart,
@@ -25,7 +16,7 @@ from truecast.report.charts import (
     reliability_chart,
 )
 from truecast.report.markup import Markup, name, tag
-from truecast.report.numerals import count, figure, p_value, percent, probability, rounds
+from truecast.report.numerals import apart, count, figure, p_value, percent, probability, rounds
 from truecast.report.tables import (
     before_after_table,
     figures_table,
@@ -41,16 +32,30 @@ from truecast.report.words import (
     certificate_sentences,
     course_sentence,
     evidence_sentences,
+    groups_sentence,
+    groups_too_small,
+    tiny,
     where_sentences,
 )
 
 if TYPE_CHECKING:
     from truecast.measures.report import Report
+    from truecast.plot import GroupOverview
+    from truecast.report.class_groups import ClassGroups
     from truecast.report.context import Context
     from truecast.report.course import TimeCourse
     from truecast.report.findings import Finding
 
-__all__ = ["comparison", "sections_of"]
+__all__ = [
+    "advice_list",
+    "compared",
+    "comparison",
+    "facts_list",
+    "group_blocks",
+    "quiet",
+    "sections_of",
+    "tile",
+]
 
 _GROUPS = 40, 10  # how many are shown: of one score, and of several, to keep the page small
 _CLUSTERS = (
@@ -88,7 +93,10 @@ def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -
         parts.append(("certificate", "What is proved", proved))
     parts.append(("advice", "What to do", advice_list(advice(finding, context))))
     parts.append(("figures", "All figures", [*earlier, *_figures(finding.figures)]))
-    return in_sections(parts, heading, prefix)
+    return [
+        tag("section", tag(heading, title), *inside, id=prefix + key)
+        for key, title, inside in parts
+    ]
 
 
 def comparison(findings: Sequence[Finding]) -> list[Markup]:
@@ -154,7 +162,7 @@ def _verdict(finding: Finding) -> list[Markup]:
         compared("log loss", figures.log.score, figures.log.uncertainty, "average"),
     ]
     return [
-        verdict_box(found.kind, sentences),
+        tag("div", *(tag("p", words) for words in sentences), class_=f"verdict {found.kind}"),
         tag("dl", *tiles, class_="tiles"),
         *([quiet(_CLUSTERS)] if error else []),
         tag("p", "Calibration is not everything:  ", skill(finding, found.kind)),
@@ -172,7 +180,7 @@ def _changed(before: Finding, after: Finding) -> list[Markup]:
         f"Before: {was.evidence}",
     )
     return [
-        verdict_box(now.kind, sentences),
+        tag("div", *(tag("p", words) for words in sentences), class_=f"verdict {now.kind}"),
         before_after_table(before, after),
         *([quiet(_CLUSTERS)] if before.smooth_error else []),
         tag("p", "Calibration is not everything. Before:  ", skill(before, was.kind)),
@@ -325,3 +333,60 @@ def _figures(report: Report) -> list[Markup]:
     return [
         tag("details", tag("summary", "Every measure, with what it means"), figures_table(report))
     ]
+
+
+def quiet(words: str) -> Markup:
+    """Return a remark."""
+    return tag("p", words, class_="quiet")
+
+
+def tile(term: str, value: str, more: str) -> Markup:
+    """Return a figure with what it is about, and what to compare it with."""
+    return tag(
+        "div", tag("dt", term), tag("dd", value), tag("dd", more, class_="more") if more else None
+    )
+
+
+def compared(term: str, score: float, constant: float, always: str) -> Markup:
+    """Return a score beside that of always saying the same."""
+    shown, other = apart(score, constant)
+    return tile(term, shown, f"always saying the {always}: {other}")
+
+
+def facts_list(facts: Iterable[tuple[str, object]]) -> list[Markup]:
+    """Return what is known of the rounds, without what is not."""
+    pairs = [
+        tag("div", tag("dt", term), tag("dd", what)) for term, what in facts if what is not None
+    ]
+    return [tag("dl", *pairs, class_="facts")]
+
+
+def group_blocks(
+    groups: GroupOverview | ClassGroups, number: int, table: Callable[[], Markup]
+) -> list[Markup]:
+    """Return which groups are off, and the table of this number of them, if there is a point."""
+    if tiny(groups):
+        return [tag("p", groups_too_small(groups))]
+    hidden = len(groups) - number
+    note = "A group without evidence need not be calibrated: it may be small."
+    if hidden > 0:
+        more = (
+            f"{counted(hidden, 'more group')}, with less evidence, {'is' if hidden == 1 else 'are'}"
+        )
+        note += f" {more} not shown."
+    return [tag("p", groups_sentence(groups)), table(), quiet(note)]
+
+
+def advice_list(given: Sequence[Advice]) -> list[Markup]:
+    """Return advice, the first thing to do first."""
+    steps = [
+        tag(
+            "li",
+            tag("strong", step.do),
+            " ",
+            step.why,
+            step.line and tag("pre", tag("code", step.line)),
+        )
+        for step in given
+    ]
+    return [tag("ol", *steps)]

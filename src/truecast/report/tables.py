@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "before_after_table",
-    "changed",
     "changes_table",
     "figures_table",
     "flagged",
@@ -154,42 +153,33 @@ def _score(finding: Finding) -> list[object]:
 def before_after_table(before: Finding, after: Finding) -> Markup:
     """Return the figures that recalibration changes."""
     was, now = before.figures, after.figures
-    rows = [
-        *scores_changed("Brier score", was, now),
-        changed(
-            "Smooth calibration error", was.smooth_calibration_error, now.smooth_calibration_error
-        ),
-    ]
+    errors = was.smooth_calibration_error, now.smooth_calibration_error
+    rows = [*scores_changed("Brier score", was, now), ("Smooth calibration error", *errors)]
+    sure: list[tuple[str, str, str]] = []
     if before.smooth_error is not None and after.smooth_error is not None:
-        first, last = (
-            figure(side.if_calibrated) for side in (before.smooth_error, after.smooth_error)
-        )
-        rows.append(("\u2003the same by chance", first, last))
-        rows.append((f"\u2003{_P_VALUE}", p_value(before.p_value), p_value(after.p_value)))
-    return changes_table(rows)
-
-
-def changed(label: str, was: float, now: float) -> tuple[str, str, str]:
-    """Return a row of `changes_table`."""
-    return label, *apart(was, now)
+        chance = [figure(side.if_calibrated) for side in (before.smooth_error, after.smooth_error)]
+        sure.append(("\u2003the same by chance", chance[0], chance[1]))
+        sure.append((f"\u2003{_P_VALUE}", p_value(before.p_value), p_value(after.p_value)))
+    return changes_table(rows, *sure)
 
 
 def scores_changed(
     brier: str, was: Report | ClassReport, now: Report | ClassReport
-) -> list[tuple[str, str, str]]:
-    """Return the rows of the proper scores, of which the first is called `brier`."""
+) -> list[tuple[str, float, float]]:
+    """Return the proper scores before and after; the first is called `brier`."""
     return [
-        changed(brier, was.brier.score, now.brier.score),
-        changed("\u2003miscalibration", was.brier.miscalibration, now.brier.miscalibration),
-        changed("\u2003discrimination", was.brier.discrimination, now.brier.discrimination),
-        changed("Log loss", was.log.score, now.log.score),
+        (brier, was.brier.score, now.brier.score),
+        ("\u2003miscalibration", was.brier.miscalibration, now.brier.miscalibration),
+        ("\u2003discrimination", was.brier.discrimination, now.brier.discrimination),
+        ("Log loss", was.log.score, now.log.score),
     ]
 
 
-def changes_table(rows: Iterable[tuple[str, str, str]]) -> Markup:
-    """Return figures before and after recalibration."""
+def changes_table(rows: Iterable[tuple[str, float, float]], *more: Sequence[object]) -> Markup:
+    """Return figures before and after recalibration, and rows that are written already."""
+    cells = [(label, *apart(was, now)) for label, was, now in rows]
     caption = "The same rounds. Lower is better, except for discrimination."
-    return _table(caption, ("", "before", "after"), rows)
+    return _table(caption, ("", "before", "after"), [*cells, *more])
 
 
 def figures_table(report: Report) -> Markup:

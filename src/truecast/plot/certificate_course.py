@@ -17,7 +17,7 @@ from truecast.errors import InputError
 from truecast.forecasters import Guard
 from truecast.forecasters.base import OutcomeForecaster
 from truecast.plot.spread import frozen
-from truecast.plot.style import COLORS, GREY, clear, fitting, ink, new_figure, quiet, room, tidy
+from truecast.plot.style import COLORS, GREY, clear, ink, label, new_figure, quiet, room, tidy
 from truecast.recalibrate import Recalibrator
 
 __all__ = ["CertificateCourse", "certificate_course"]
@@ -86,9 +86,7 @@ class CertificateCourse:
         axes.set_ylim(least, 1.5 * max(self.paper[-1], self.a_priori[-1]))
         axes.minorticks_off()
         quiet(axes)
-        axes.set_xlabel("T, rounds")
-        axes.set_ylabel("in total")
-        axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
+        label(axes, "T, rounds", "in total", self._titles())
         style = {
             "fontsize": "small",
             "framealpha": 0.6,
@@ -105,10 +103,10 @@ class CertificateCourse:
         """The least upper bound of the distance where computed: `upper`, or the certificate."""
         return np.minimum(self.upper, self.certificate[np.searchsorted(self.rounds, self.measured)])
 
-    def _draw_distances(self, axes: Any, least: float, label: str) -> None:
+    def _draw_distances(self, axes: Any, least: float, name: str) -> None:
         at, low, high = self.measured, self.lower, self.at_most
         seen = high > least
-        axes.plot(at[seen], high[seen], ls="", marker="o", ms=4.5, color=COLORS[2], label=label)
+        axes.plot(at[seen], high[seen], ls="", marker="o", ms=4.5, color=COLORS[2], label=name)
         axes.vlines(
             at[seen], np.clip(low, least, high)[seen], high[seen], color=COLORS[2], alpha=0.5, lw=3
         )

@@ -14,7 +14,7 @@ from truecast.errors import InputError
 from truecast.forecasters import OneStepAhead
 from truecast.ladder import Ladder
 from truecast.plot.spread import frozen
-from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, quiet, room, tidy
+from truecast.plot.style import COLORS, GREY, ink, label, new_figure, quiet, room, tidy
 from truecast.split_ladder import SplitLadder
 
 __all__ = ["LadderState", "ladder_state"]
@@ -99,9 +99,7 @@ class LadderState:
             axes.legend(
                 [allowed, cell], ["the invariant allows", "open"], loc="upper left", **style
             )
-        axes.set_xlabel("point of the ladder")
-        axes.set_ylabel("bias")
-        axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
+        label(axes, "point of the ladder", "bias", self._titles())
         tidy(axes)
         return axes.figure
 
@@ -154,13 +152,9 @@ def ladder_state(forecaster: Any) -> LadderState:
     low, high = np.where(left, points - 1, 0.0), np.where(left, 0.0, points)
     for side in (low, high):
         side[[0, -1]] = 0.0  # 0 is never credited with a one, nor 1 with a zero
-    name = (
-        repr(forecaster)
-        if not isinstance(forecaster, OneStepAhead)
-        else f"OneStepAhead(grid={forecaster.grid})"
-    )
+    own = not isinstance(forecaster, OneStepAhead)
     return LadderState(
-        name=name,
+        name=repr(forecaster) if own else f"OneStepAhead(grid={forecaster.grid})",
         rounds=ladder.rounds,
         points=frozen(points),
         biases=frozen(biases),

@@ -16,8 +16,8 @@ from truecast.plot.style import (
     COLORS,
     decimals,
     few_ticks,
-    fitting,
     ink,
+    label,
     new_figure,
     quiet,
     room,
@@ -101,21 +101,15 @@ class Miscalibration:
         axes.axhline(0, color=ink(axes), lw=0.8, zorder=2)
         axes.set_xlim(self.edges[0], self.edges[-1])
         heights = np.concatenate((line, self.gaps, [-0.1 * tall, 0.1 * tall]))
-        words = (
-            max(0.3, 28 / room(axes)[1])
-            * float(np.ptp(heights))
-            / (1 - 2 * max(0.15, 28 / room(axes)[1]))
-        )
+        line_share = 28 / room(axes)[1]  # of the height, for two lines of words
+        words = max(0.3, line_share) * float(np.ptp(heights)) / (1 - 2 * max(0.15, line_share))
         axes.set_ylim(heights.min() - words, heights.max() + words)
         quiet(axes)
         few_ticks(axes)
         axes.tick_params(left=False, labelleft=False)
         self._draw_words(axes)
-        axes.set_xlabel("forecast")
-        axes.set_ylabel(
-            "too high  |  too low", y=min(max(axes.transLimits.transform((0, 0))[1], 0.35), 0.65)
-        )
-        axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
+        label(axes, "forecast", "too high  |  too low", self._titles())
+        axes.yaxis.label.set_y(min(max(axes.transLimits.transform((0, 0))[1], 0.35), 0.65))
         tidy(axes)
         return axes.figure
 

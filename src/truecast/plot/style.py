@@ -20,6 +20,7 @@ __all__ = [
     "few_ticks",
     "fitting",
     "ink",
+    "label",
     "name_ends",
     "new_figure",
     "quiet",
@@ -73,6 +74,13 @@ def width_of(text: str, size: str | float) -> float:
 def fitting(texts: Sequence[str], width: float, size: str | float) -> str:
     """Return the first of several texts that fits this width in points; the last if none does."""
     return next((text for text in texts if width_of(text, size) <= width), texts[-1])
+
+
+def label(axes: Any, x: str, y: str, titles: Sequence[str]) -> None:
+    """Name both axes, and write the first title above them that fits."""
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.set_title(fitting(titles, room(axes)[0], "small"), fontsize="small")
 
 
 def decimals(*parts: float) -> int:

@@ -188,8 +188,7 @@ class Forecasting(Request):
         if len(rows) == 1 and stream.binary and (listed.number, rows[0].id) not in work.known:
             return [self._single(work, stream, listed.number)]
         scores = stream.scores([row.score for row in rows])
-        width = 8 * (scores.size // max(len(rows), 1))
-        packed = scores.tobytes()
+        given = _rows(scores.tobytes(), 8 * scores.size // len(rows))
         answers: list[Forecast | None] = [None] * len(rows)
         fresh: list[int] = []
         ids: list[str] = []
@@ -200,14 +199,13 @@ class Forecasting(Request):
                 fresh.append(k)
                 continue
             known = work.known.get((listed.number, row.id))
-            score = packed[k * width : (k + 1) * width]
             if known is None and row.id not in seen:
                 seen[row.id] = k
                 ids.append(row.id)
                 fresh.append(k)
                 continue
-            before = known.score if known is not None else _at(packed, seen[row.id], width)
-            if before != score:
+            before = given[seen[row.id]] if known is None else known.score
+            if before != given[k]:
                 raise ConflictError(
                     f"id {row.id!r:.120} at position {k} was forecast with another score: "
                     "use a new id, or the score of before"
@@ -401,10 +399,6 @@ def _new_id(now: int) -> str:
 def _rows(packed: bytes, width: int) -> list[bytes]:
     """Return the rows of packed numbers."""
     return [packed[at : at + width] for at in range(0, len(packed), width)]
-
-
-def _at(packed: bytes, place: int, width: int) -> bytes:
-    return packed[place * width : (place + 1) * width]
 
 
 def _plain(stream: LiveStream, said: bytes) -> Any:

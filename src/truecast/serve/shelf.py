@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 
 from truecast.errors import NotFoundError, StateError, UnavailableError
@@ -27,28 +28,22 @@ BRIEF = 64  # forecasts and outcomes that are replayed as fast as a snapshot is 
 _log = logging.getLogger("truecast.serve")
 
 
+@dataclass(slots=True, eq=False)
 class Listed:
     """A stream that exists, in memory or not."""
 
-    __slots__ = (
-        "brief",
-        "created",
-        "info",
-        "name",
-        "number",
-        "options",
-        "rows_saved",
-        "saved",
-        "since",
-    )
+    number: int
+    name: str
+    options: StreamOptions
+    created: int
+    saved: int = 0  # the entry of its snapshot
+    brief: bool = True  # whether that has no state, since it has few entries
+    rows_saved: int = 0  # forecasts and outcomes that it has
+    since: int = 0  # rows of entries after it
+    info: StreamInfo = field(init=False)
 
-    def __init__(self, number: int, name: str, options: StreamOptions, created: int) -> None:
-        self.number, self.name, self.options, self.created = number, name, options, created
+    def __post_init__(self) -> None:
         self.info = info_of(self, None)
-        self.saved = 0  # the entry of its snapshot
-        self.brief = True  # whether that has no state, since it has few entries
-        self.rows_saved = 0  # forecasts and outcomes that it has
-        self.since = 0  # rows of entries after it
 
 
 class Shelf:

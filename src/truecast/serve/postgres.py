@@ -179,15 +179,6 @@ class PostgresStore(Store):
         if self._one("SELECT epoch FROM truecast_meta")[0] != self.epoch:
             raise LockedError(_TAKEN)
 
-    @contextmanager
-    def _closed_on_error(self) -> Iterator[None]:
-        """A session that is of no use holds no lock."""
-        try:
-            yield
-        except BaseException:
-            self.close()
-            raise
-
     def close(self) -> None:
         """See `Store`."""
         if self._db is not None:

@@ -102,12 +102,9 @@ class SQLiteStore(Store):
                     ) from error
                 time.sleep(_WAIT)
         self._lock = lock
-        try:
+        with self._closed_on_error():
             self._connect()
             self._begin_epoch()
-        except BaseException:
-            self.close()
-            raise
 
     def read_only(self) -> None:
         """See `Store`."""

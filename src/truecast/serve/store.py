@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -162,6 +162,15 @@ class Store(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let others write."""
+
+    @contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        """A connection that is of no use holds no lock."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     @abstractmethod
     def _do(self, query: str, values: Sequence[Any] = ()) -> Any:

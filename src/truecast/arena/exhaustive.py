@@ -108,11 +108,8 @@ def exhaustive(forecaster: Any, rounds: int) -> Worst:
 def copied(forecaster: Any) -> Any:
     """Return a copy in the same state; refuse a forecaster that draws or cannot be saved."""
     if hasattr(forecaster, "seed"):
-        raise InputError(
-            "forecaster",
-            "must not draw: what is the worst for one seed is not for another",
-            forecaster,
-        )
+        rule = "must not draw: what is the worst for one seed is not for another"
+        raise InputError("forecaster", rule, forecaster)
     if not can_play(forecaster) or not all(
         hasattr(forecaster, name) for name in ("to_json", "from_json")
     ):

@@ -10,9 +10,9 @@ import numpy as np
 
 from truecast.errors import InputError
 from truecast.measures.smooth import smooth_calibration_error
-from truecast.plot.reliability import LEGEND, LINE, ReliabilityDiagram, diagram_of, importance
+from truecast.plot.reliability import LINE, ReliabilityDiagram, diagram_of, importance
 from truecast.plot.spread import even_edges
-from truecast.plot.style import decimals, fitting, new_figure, room, tidy, width_of
+from truecast.plot.style import LEGEND, decimals, fitting, new_figure, room, tidy, width_of
 from truecast.tally import Tally, as_tally
 
 __all__ = ["BeforeAfter", "before_after"]
@@ -98,7 +98,8 @@ def _draw_legend(left: Any, right: Any) -> None:
         shown = wanted[:number]
         if columns := _columns(shown, lines, width):
             handles = [named[label] for label in shown]
-            figure.legend(handles, shown, loc="outside lower center", ncols=columns, **LEGEND)
+            style = {"loc": "outside lower center", "handlelength": 1.4, **LEGEND}
+            figure.legend(handles, shown, ncols=columns, **style)
             return
 
 

@@ -17,7 +17,18 @@ from truecast.errors import InputError
 from truecast.forecasters import Guard
 from truecast.forecasters.base import OutcomeForecaster
 from truecast.plot.spread import frozen
-from truecast.plot.style import COLORS, GREY, clear, ink, label, new_figure, quiet, room, tidy
+from truecast.plot.style import (
+    COLORS,
+    GREY,
+    LEGEND,
+    clear,
+    ink,
+    label,
+    new_figure,
+    quiet,
+    room,
+    tidy,
+)
 from truecast.recalibrate import Recalibrator
 
 __all__ = ["CertificateCourse", "certificate_course"]
@@ -87,14 +98,7 @@ class CertificateCourse:
         axes.minorticks_off()
         quiet(axes)
         label(axes, "T, rounds", "in total", self._titles())
-        style = {
-            "fontsize": "small",
-            "framealpha": 0.6,
-            "edgecolor": "none",
-            "borderpad": 0.2,
-            "labelspacing": 0.3,
-        }
-        clear(axes, axes.legend(loc="lower right", **style))
+        clear(axes, axes.legend(loc="lower right", labelspacing=0.3, **LEGEND))
         tidy(axes)
         return axes.figure
 

@@ -248,11 +248,8 @@ def _tallies(
     """Return the groups that have rounds."""
     if isinstance(y_true, Mapping):
         if not (y_prob is None and groups is None and sample_weight is None):
-            raise InputError(
-                "y_prob",
-                "groups and sample_weight must be left out beside a mapping of tallies",
-                y_prob,
-            )
+            rule = "groups and sample_weight must be left out beside a mapping of tallies"
+            raise InputError("y_prob", rule, y_prob)
         tallies = {_check.label(name): tally for name, tally in y_true.items()}
         for tally in tallies.values():
             if not isinstance(tally, Tally):
@@ -260,11 +257,8 @@ def _tallies(
                     "y_true", "must be a mapping from groups to tallies, or outcomes", tally
                 )
     elif y_prob is None or groups is None:
-        raise InputError(
-            "groups",
-            "and y_prob are needed unless the first argument is a mapping of tallies",
-            groups,
-        )
+        rule = "and y_prob are needed unless the first argument is a mapping of tallies"
+        raise InputError("groups", rule, groups)
     else:
         tallies = _split(y_true, y_prob, groups, sample_weight)
     found = {name: tally for name, tally in tallies.items() if tally.total}

@@ -18,6 +18,7 @@ from truecast.plot.spread import even_edges, in_bins
 from truecast.plot.style import (
     COLORS,
     GREY,
+    LEGEND,
     decimals,
     few_ticks,
     ink,
@@ -37,13 +38,6 @@ _STRIP = 0.28  # of the height: how much more the histograms take
 _FEW = 20  # forecasts between which nothing is drawn
 _BAND = 200  # resamples
 _OFF = COLORS[2]
-LEGEND: dict[str, Any] = {
-    "fontsize": "small",
-    "handlelength": 1.4,
-    "framealpha": 0.6,
-    "edgecolor": "none",
-    "borderpad": 0.2,
-}
 _CELLS = 1 << 10  # of what is shown, to be resampled
 _MOST_CELLS = 1 << 14  # of [0, 1]
 
@@ -231,7 +225,7 @@ class ReliabilityDiagram:
         shown = wanted[:most]
         if not shown or width_of(max(shown, key=len), "small") > width - 48:
             return
-        axes.legend([named[label] for label in shown], shown, **LEGEND, **place)
+        axes.legend([named[label] for label in shown], shown, handlelength=1.4, **LEGEND, **place)
 
     def _titles(self) -> list[str]:
         """The same in more and in fewer words."""

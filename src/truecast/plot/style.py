@@ -14,6 +14,7 @@ __all__ = [
     "COLORS",
     "DASHES",
     "GREY",
+    "LEGEND",
     "MARKERS",
     "clear",
     "decimals",
@@ -35,6 +36,13 @@ COLORS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "x", "+", "<", ">", "p", "*")
 DASHES = ("-", "--", "-.")
 GREY = "#999999"
+#: legends on what is drawn
+LEGEND: dict[str, Any] = {
+    "fontsize": "small",
+    "framealpha": 0.6,
+    "edgecolor": "none",
+    "borderpad": 0.2,
+}
 _APART = 6  # pixels between a legend and what is beside it
 _ROOMY = 170  # points: axes that are larger each way have room for all words
 

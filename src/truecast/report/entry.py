@@ -58,13 +58,8 @@ class HtmlReport:
 
     def __str__(self) -> str:
         lines = [f"  {score}: {verdict}" for score, verdict in self.verdicts.items()]
-        return "\n".join(
-            [
-                self.title,
-                *lines,
-                f"  {len(self.html.encode()):,} bytes of HTML: save(path), or show in a notebook",
-            ]
-        )
+        size = f"  {len(self.html.encode()):,} bytes of HTML: save(path), or show in a notebook"
+        return "\n".join([self.title, *lines, size])
 
     def _repr_html_(self) -> str:
         style = "width:100%;height:80vh;border:1px solid #8886;border-radius:6px"
@@ -265,9 +260,8 @@ def _of_classes(
 
 def _title(source: str | None, after: bool) -> str:
     if after:
-        return "Before and after recalibration" + (
-            "" if source is None else f": {PurePath(source).name}"
-        )
+        file = "" if source is None else f": {PurePath(source).name}"
+        return f"Before and after recalibration{file}"
     return "Calibration report" if source is None else f"Calibration of {PurePath(source).name}"
 
 
@@ -340,11 +334,8 @@ def _after(after: Any, tallies: dict[str, Tally], y_true: Any, sample_weight: An
     (before,) = tallies.values()
     counts = [(tally.total, tally.ones.sum()) for tally in (before, found)]
     if not before.weighted and counts[0] != counts[1]:
-        raise InputError(
-            "after",
-            f"must have the {before.total:,} rounds and {counts[0][1]:,} ones of the forecasts",
-            found,
-        )
+        rule = f"must have the {before.total:,} rounds and {counts[0][1]:,} ones of the forecasts"
+        raise InputError("after", rule, found)
     return found
 
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from truecast.report.class_page import class_sections
-from truecast.report.markup import Markup, join, name, shortened, tag
+from truecast.report.markup import Markup, name, shortened, tag
 from truecast.report.numerals import rounds
 from truecast.report.sections import comparison, quiet, sections_of
 
@@ -84,15 +84,9 @@ def _digest(text: str) -> str:
 
 
 def _subtitle(total: float, context: Context) -> Markup:
-    parts = [
-        context.source and name(context.source),
-        rounds(total),
-        context.date,
-    ]
-    shown = [part for part in parts if part]
-    return tag(
-        "p", *(join((" · ", part)) if k else part for k, part in enumerate(shown)), class_="quiet"
-    )
+    parts = context.source and name(context.source), rounds(total), context.date
+    dotted = [piece for part in parts if part for piece in (" · ", part)]
+    return tag("p", *dotted[1:], class_="quiet")
 
 
 def _several(findings: Sequence[Finding], context: Context) -> list[Markup]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from truecast.measures.finder import SIGNIFICANT, Stretch
 from truecast.report.charts import group_strip
 from truecast.report.glossary import entries
@@ -72,10 +74,8 @@ def _range(part: Stretch, span: float) -> list[object]:
 def groups_table(overview: GroupOverview, title: str, number: int) -> Markup:
     """Return this number of groups, those with the most evidence against them."""
     shown = range(min(number, len(overview)))
-    sizes = [overview.error[k].item() for k in shown] + [
-        overview.chance_high[k].item() for k in shown
-    ]
-    most = max(size for size in sizes if size == size)
+    sizes = np.append(overview.error[: len(shown)], overview.chance_high[: len(shown)])
+    most = float(np.nanmax(sizes))
     names = different(overview.names[: len(shown)])
     rows = [_group(overview, k, names[k], most) for k in shown]
     chance = f"by chance, at most ({percent(overview.level)})"
@@ -205,11 +205,9 @@ def figures_table(report: Report) -> Markup:
 
 def flagged(text: str, flag: bool) -> Markup:
     """Return a cell, marked if there is something about it."""
-    return (
-        tag("td", tag("span", text, class_="flag"), "\u2009*")
-        if flag
-        else tag("td", text, class_="plain")
-    )
+    if flag:
+        return tag("td", tag("span", text, class_="flag"), "\u2009*")
+    return tag("td", text, class_="plain")
 
 
 def _table(

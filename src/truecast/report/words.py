@@ -117,13 +117,8 @@ def groups_sentence(overview: GroupOverview | ClassGroups) -> Markup:
     if not found:
         return join(f"None of {among} stands out, {allowing}.")
     stand = "stands" if found == 1 else "stand"
-    return join(
-        (
-            f"{found:,} of {among} {stand} out, {allowing}; most of all ",
-            name(overview.names[0]),
-            ".",
-        )
-    )
+    most = f"{found:,} of {among} {stand} out, {allowing}; most of all "
+    return join((most, name(overview.names[0]), "."))
 
 
 def tiny(overview: GroupOverview | ClassGroups) -> bool:

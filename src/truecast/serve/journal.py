@@ -31,6 +31,7 @@ from truecast.serve.stream import LiveStream
 __all__ = ["Replayed", "Verified", "checked_entries", "replay", "verify"]
 
 MOST_PROBLEMS = 100  # that are listed
+_DAMAGE = TypeError, ValueError, OverflowError, struct.error  # what damaged entries lead to
 _AT_ONCE = 5_000  # ids that are looked up at a time
 
 Progress = Callable[[int], None]
@@ -94,13 +95,6 @@ def _problems(before: Head, entry: Entry) -> Iterator[str]:
 def verify(store: Store, progress: Progress | None = None) -> Verified:
     """Check every entry, every snapshot and every id; change nothing."""
     found = Verified()
-    unreadable: tuple[type[Exception], ...] = (
-        *store.errors,
-        TypeError,
-        ValueError,
-        OverflowError,
-        struct.error,
-    )
     try:
         for problem in store.broken():
             found.add(f"the database: {problem}")
@@ -109,7 +103,7 @@ def verify(store: Store, progress: Progress | None = None) -> Verified:
         for snapshot in store.snapshots():
             if snapshot.info:  # else its stream is being erased
                 _check_snapshot(store, snapshot, live.get(snapshot.stream), found)
-    except unreadable as error:
+    except (*store.errors, *_DAMAGE) as error:
         found.add(f"after entry {found.last}: it cannot be read: {error}")
     return found
 

@@ -43,7 +43,8 @@ def advice(finding: Finding, context: Context) -> list[Advice]:
     first = (
         _calibration(finding, context) if finding.after is None else _after(finding, finding.after)
     )
-    return [first, *_groups(finding), *_sharpness(finding), *_certainty(finding)]
+    certainty = [away_from_certainty()] if finding.impossible else []
+    return [first, *_groups(finding), *_sharpness(finding), *certainty]
 
 
 def _calibration(finding: Finding, context: Context) -> Advice:
@@ -192,12 +193,6 @@ def _sharpness(finding: Finding) -> list[Advice]:
         )
         steps.append(Advice(do, why))
     return steps
-
-
-def _certainty(finding: Finding) -> list[Advice]:
-    if not finding.impossible:
-        return []
-    return [away_from_certainty()]
 
 
 def away_from_certainty() -> Advice:

@@ -274,10 +274,10 @@ def _tallies(y_true: Any, y_prob: Any, sample_weight: Any, score: str) -> dict[s
     if isinstance(y_true, Mapping):
         if y_prob is not None or sample_weight is not None:
             raise InputError("y_prob", "and sample_weight must be left out beside tallies", y_prob)
-        found = {
-            _check.text("y_true", name): as_tally(_tally("y_true", tally))
-            for name, tally in y_true.items()
-        }
+        for tally in y_true.values():
+            if not isinstance(tally, Tally):
+                raise InputError("y_true", "must be a Tally", tally)
+        found = {_check.text("y_true", name): as_tally(tally) for name, tally in y_true.items()}
     elif isinstance(y_prob, Mapping):
         found = {
             _check.text("y_prob", name): as_tally(y_true, p, sample_weight)
@@ -288,12 +288,6 @@ def _tallies(y_true: Any, y_prob: Any, sample_weight: Any, score: str) -> dict[s
     if not found:
         raise InputError("y_prob", "must have at least one score", {})
     return found
-
-
-def _tally(name: str, value: object) -> Tally:
-    if not isinstance(value, Tally):
-        raise InputError(name, "must be a Tally", value)
-    return value
 
 
 def _overviews(

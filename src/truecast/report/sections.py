@@ -92,7 +92,8 @@ def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -
         proved = [tag("p", words) for words in certificate_sentences(context.certificate)]
         parts.append(("certificate", "What is proved", proved))
     parts.append(("advice", "What to do", advice_list(advice(finding, context))))
-    parts.append(("figures", "All figures", [*earlier, *_figures(finding.figures)]))
+    every = tag("summary", "Every measure, with what it means"), figures_table(finding.figures)
+    parts.append(("figures", "All figures", [*earlier, tag("details", *every)]))
     return [
         tag("section", tag(heading, title), *inside, id=prefix + key)
         for key, title, inside in parts
@@ -327,12 +328,6 @@ def _evidence(course: TimeCourse) -> list[Markup]:
         *after,
     )
     return [tag("p", sentence), tag("figure", evidence_chart(course, sentence), key)]
-
-
-def _figures(report: Report) -> list[Markup]:
-    return [
-        tag("details", tag("summary", "Every measure, with what it means"), figures_table(report))
-    ]
 
 
 def quiet(words: str) -> Markup:

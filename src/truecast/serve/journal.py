@@ -95,6 +95,7 @@ def _problems(before: Head, entry: Entry) -> Iterator[str]:
 def verify(store: Store, progress: Progress | None = None) -> Verified:
     """Check every entry, every snapshot and every id; change nothing."""
     found = Verified()
+    unreadable: tuple[type[Exception], ...] = (*store.errors, *_DAMAGE)
     try:
         for problem in store.broken():
             found.add(f"the database: {problem}")
@@ -103,7 +104,7 @@ def verify(store: Store, progress: Progress | None = None) -> Verified:
         for snapshot in store.snapshots():
             if snapshot.info:  # else its stream is being erased
                 _check_snapshot(store, snapshot, live.get(snapshot.stream), found)
-    except (*store.errors, *_DAMAGE) as error:
+    except unreadable as error:
         found.add(f"after entry {found.last}: it cannot be read: {error}")
     return found
 

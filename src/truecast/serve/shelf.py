@@ -39,7 +39,6 @@ class Listed:
     saved: int = 0  # the entry of its snapshot
     brief: bool = True  # whether that has no state, since it has few entries
     rows_saved: int = 0  # forecasts and outcomes that it has
-    since: int = 0  # rows of entries after it
     info: StreamInfo = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,7 +106,7 @@ class Shelf:
 
     def _loaded(self, listed: Listed) -> LiveStream:
         stream = self._saved(listed)
-        listed.since, listed.rows_saved = 0, stream.rows
+        listed.rows_saved = stream.rows
         entries = self.store.entries(stream.seq, stream=listed.number)
         return Replay(stream, listed.name).entries(entries)
 
@@ -177,13 +176,17 @@ class Shelf:
         for snapshot in batch.snapshots:
             listed = self.by_number.get(snapshot.stream)
             if listed is not None:
-                listed.saved, listed.since = snapshot.seq, 0
-                listed.brief = not snapshot.state
+                listed.saved, listed.brief = snapshot.seq, not snapshot.state
                 listed.rows_saved = self.live[listed.name].rows
 
     def is_unsaved(self, name: str) -> bool:
         """Whether a stream in memory has entries beyond its snapshot."""
         return self.live[name].seq > self.listed[name].saved
+
+    def rows_since(self, name: str) -> int:
+        """Return the rows of a stream since its snapshot; 0 if it is not in memory."""
+        stream = self.live.get(name)
+        return 0 if stream is None else stream.rows - self.listed[name].rows_saved
 
     def unsaved(self) -> Iterator[str]:
         """Return the streams in memory whose entries go beyond their snapshots."""

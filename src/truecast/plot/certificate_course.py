@@ -76,11 +76,9 @@ class CertificateCourse:
     def draw(self, axes: Any = None) -> Any:
         """Draw on matplotlib axes, or on new ones; return the figure.
 
-        Both scales are logarithmic.
-
-        Dots are the computed distances. If the bounds differ, or the certificate is smaller, a bar
-        reaches from the lower bound to the smallest upper bound. Nothing is drawn between the dots,
-        because nothing is known there.
+        Both scales are logarithmic. Dots are the computed distances. If the bounds differ, or the
+        certificate is smaller, a bar reaches from the lower bound to the smallest upper bound.
+        Nothing is drawn between the dots, because nothing is known there.
         """
         axes = new_figure(5.2, 4.0).add_subplot() if axes is None else axes
         wide = room(axes)[0] > 220

@@ -178,11 +178,9 @@ def miscalibration(
 ) -> Miscalibration:
     """Return where forecasts are too high or too low, and what each part adds to the error.
 
-    That is the smooth calibration error.
-
-    Chance adds to the error everywhere, of the order of 1/sqrt(T) in total; `stretches` are where
-    there is more. Several functions may attain the error; this one is from
-    `smooth_calibration_witness`.
+    The error is the smooth calibration error. Chance adds to it everywhere, of the order of
+    1/sqrt(T) in total; `stretches` are where there is more. Several functions may attain the error;
+    this one is from `smooth_calibration_witness`.
 
     Parameters
     ----------

@@ -15,13 +15,12 @@ __all__ = ["GuptaRamdas"]
 class GuptaRamdas(Planned, LiteratureForecaster):
     """Names two neighbouring points, or one, without drawing.
 
-    It is judged by the one nearer to the outcome.
-
-    Excess and deficit of the intervals [i/m, (i + 1)/m] are those of `Foster`. An interval at rest
-    is said alone, by its middle. Otherwise two neighbours, the lower in excess and the upper in
-    deficit, are said by their middles, and the round is the upper's if the outcome is 1, the
-    lower's if it is 0: either way the one that is off comes back. That is the power of two choices
-    (Gupta and Ramdas 2022, Faster online calibration without randomization).
+    It is judged by the one nearer to the outcome. Excess and deficit of the intervals [i/m, (i +
+    1)/m] are those of `Foster`. An interval at rest is said alone, by its middle. Otherwise two
+    neighbours, the lower in excess and the upper in deficit, are said by their middles, and the
+    round is the upper's if the outcome is 1, the lower's if it is 0: either way the one that is off
+    comes back. That is the power of two choices (Gupta and Ramdas 2022, Faster online calibration
+    without randomization).
 
     Whatever the outcomes, also those of an opponent, the total calibration error by value of the
     *scored* points is at most T/(2m) + 3m/4 - 1/2. (The paper's first theorem, as later work has

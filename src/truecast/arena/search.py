@@ -164,10 +164,8 @@ def _given(start: ArrayLike, rounds: int) -> Outcomes:
 
 def _proved(f: Any, rounds: int) -> float | None:
     """Return the proved bound on CalDist; one on the error by value is one on CalDist, too."""
-    if not hasattr(f, "a_priori") or getattr(f, "bounds", "distance") not in (
-        "distance",
-        "by value",
-    ):
+    measure = getattr(f, "bounds", "distance")
+    if not hasattr(f, "a_priori") or measure not in ("distance", "by value"):
         return None
     bound = float(f.a_priori(rounds))
     return bound if bound < float("inf") else None
@@ -299,16 +297,11 @@ def _constructed(f: Any, rounds: int) -> Iterator[Outcomes]:
     if hasattr(f, "spent"):
         fines = [0.1 * 2 ** (k / 8) / rounds**0.5 for k in range(-2, 13)]
     else:
-        stays = sorted(
-            {
-                rounds * share // (20 * max(f.cells // 2, 1))
-                for share in (0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 19)
-            }
-        )
+        shares = 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 19  # twentieths
+        stays = sorted({rounds * share // (20 * max(f.cells // 2, 1)) for share in shares})
     for stay, fine, look, towards in product(stays, fines, (0, 2, 4, 8, 12, 16), (0, 1)):
-        yield play(
-            copied(f), LeaveBiased(stay, look, fine, cast("Literal[0, 1]", towards)), rounds
-        ).y.astype(np.uint8)
+        adversary = LeaveBiased(stay, look, fine, cast("Literal[0, 1]", towards))
+        yield play(copied(f), adversary, rounds).y.astype(np.uint8)
 
 
 class _Branch(NamedTuple):

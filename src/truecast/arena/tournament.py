@@ -116,11 +116,10 @@ def tournament(
     )
     horizons = _distinct("horizons", horizons, least=1, most=MAX_ROUNDS)
     seeds = _distinct("seeds", _counted(seeds), least=0, most=_MOST_SEED)
-    workers = (
-        threads()
-        if workers is None
-        else _check.whole_number("workers", workers, least=1, most=1024)
-    )
+    if workers is None:
+        workers = threads()
+    else:
+        workers = _check.whole_number("workers", workers, least=1, most=1024)
     rtol = 0.0 if rtol == 0 else _check.between("rtol", rtol, 0, 1)
     time_limit = _check.between("time_limit", time_limit, 0, math.inf)
     if progress is not None and not callable(progress):

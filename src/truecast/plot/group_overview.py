@@ -272,11 +272,9 @@ def _split(
 ) -> dict[str | int | None, Tally]:
     """Return the tally of each group, in order of appearance."""
     y, p = _check.predictions(y_true, y_prob)
-    weights = (
-        None
-        if sample_weight is None
-        else _check.sample_weight(sample_weight, y_true, y_prob, len(y))
-    )
+    weights = None
+    if sample_weight is not None:
+        weights = _check.sample_weight(sample_weight, y_true, y_prob, len(y))
     labels = _check.labels(groups, len(y), y_prob)
     numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     codes = np.fromiter(map(numbers.__getitem__, labels), np.int64, len(y))

@@ -147,11 +147,9 @@ class Miscalibration:
                 y, side = (0.97, "top") if above else (0.03, "bottom")
                 axes.text(x / width, y, text, va=side, **style)
         if not self.stretches:
-            text = (
-                "nothing stands out from chance"
-                if isinstance(self.total, int)
-                else "real weights: chance unknown"
-            )
+            text = "nothing stands out from chance"
+            if not isinstance(self.total, int):
+                text = "real weights: chance unknown"
             axes.text(0.5, 0.97, text, va="top", **style)
 
     def _titles(self) -> list[str]:

@@ -211,11 +211,9 @@ class ReliabilityDiagram:
         middle = (self.curve.lower + self.curve.upper) / 2
         seen = (middle >= span[0]) & (middle <= span[1])
         over = float((self.curve.rate - middle)[seen].sum()) > 0
-        place = (
-            {"loc": "lower right", "bbox_to_anchor": (1, _STRIP / (1 + _STRIP))}
-            if over
-            else {"loc": "upper left"}
-        )
+        place: dict[str, Any] = {"loc": "upper left"}
+        if over:
+            place = {"loc": "lower right", "bbox_to_anchor": (1, _STRIP / (1 + _STRIP))}
         handles, labels = axes.get_legend_handles_labels()
         named = dict(zip(labels, handles, strict=True))
         wanted = sorted(named, key=importance)

@@ -143,11 +143,9 @@ def _after(finding: Finding, later: Finding) -> Advice:
         )
         return Advice("Keep the forecasts as they were.", why)
     if calmer:
-        fell = after.discrimination < before.discrimination
-        lost = (
-            " They separate events from non-events less well: discrimination fell." if fell else ""
-        )
-        why = f"Their smooth calibration error is lower, their {score} is not.{lost}"
+        why = f"Their smooth calibration error is lower, their {score} is not."
+        if after.discrimination < before.discrimination:
+            why += " They separate events from non-events less well: discrimination fell."
         return Advice("Use the recalibrated forecasts if you need calibration.", why)
     return Advice(
         "Keep the forecasts as they were.",
@@ -162,12 +160,9 @@ def _groups(finding: Finding) -> list[Advice]:
     forecast = float(overview.mean_forecast[0])
     rate = float(overview.mean_outcome[0])
     means = f"Its mean forecast is {probability(forecast)}, its mean outcome {probability(rate)}"
-    alone = (
-        "; each group can be recalibrated separately (--by, or group= in Python)"
-        if _worth_it(finding)
-        else ""
-    )
-    return [Advice(join(("Look at ", name(overview.names[0]), ".")), f"{means}{alone}.")]
+    if _worth_it(finding):
+        means += "; each group can be recalibrated separately (--by, or group= in Python)"
+    return [Advice(join(("Look at ", name(overview.names[0]), ".")), f"{means}.")]
 
 
 def _sharpness(finding: Finding) -> list[Advice]:

@@ -119,11 +119,9 @@ def miscalibration_chart(picture: Miscalibration, label: str) -> Markup:
 def group_strip(error: float, high: float, most: float, label: str) -> Markup:
     """Return a group's error as a dot, over a bar of what chance gives."""
     x = scale(0.0, most or 1.0, 5.0, 155.0)
-    bar = (
-        None
-        if math.isnan(high)
-        else tag("path", d=box(5.0, 6.0, float(x(high)), 14.0), class_="band")
-    )
+    bar = None
+    if not math.isnan(high):
+        bar = tag("path", d=box(5.0, 6.0, float(x(high)), 14.0), class_="band")
     parts = (bar, rule(5.0, 2.0, 5.0, 18.0), dot(x(error), 10.0, "4"))
     return tag("svg", *parts, viewBox="0 0 160 20", role="img", aria_label=label)
 
@@ -133,16 +131,12 @@ def course_chart(course: TimeCourse, label: str) -> Markup:
     top, bottom = 24.0, 184.0
     edges = np.arange(len(course.rounds) + 1, dtype=np.float64)
     most = max(float(side.max()) for side in (course.rate, course.forecast + 2 * course.noise))
-    x, y = (
-        scale(0.0, edges[-1], _LEFT, _RIGHT),
-        scale(0.0, min(1.0, 1.1 * most) or 1.0, bottom, top),
-    )
+    high = min(1.0, 1.1 * most) or 1.0
+    x, y = scale(0.0, edges[-1], _LEFT, _RIGHT), scale(0.0, high, bottom, top)
     middles = (edges[:-1] + edges[1:]) / 2
-    band = np.clip(
-        np.stack((course.forecast - 2 * course.noise, course.forecast + 2 * course.noise)), 0, 1
-    )
-    around = points(np.append(middles, middles[::-1]), np.append(band[0], band[1][::-1]), x, y)
-    marks = ticks(0.0, min(1.0, 1.1 * most) or 1.0)
+    lower, upper = (np.clip(course.forecast + k * course.noise, 0, 1) for k in (-2, 2))
+    around = points(np.append(middles, middles[::-1]), np.append(lower, upper[::-1]), x, y)
+    marks = ticks(0.0, high)
     after = [] if course.after is None else [line(middles, course.after, x, y, "afterline")]
     parts = [
         text(0, 12, "share that came true, and forecasts", kind="label"),
@@ -276,10 +270,10 @@ def _mark(value: float) -> str:
 def _ruled(
     x: Scale, at: list[float], top: float, bottom: float, *, named: bool = True
 ) -> list[Markup]:
-    names = (
-        [text(x(tick), bottom + 17, probability(tick), "middle") for tick in at] if named else []
-    )
-    return [*(rule(x(tick), top, x(tick), bottom, "grid") for tick in at), *names]
+    lines = [rule(x(tick), top, x(tick), bottom, "grid") for tick in at]
+    if not named:
+        return lines
+    return lines + [text(x(tick), bottom + 17, probability(tick), "middle") for tick in at]
 
 
 def band_of_chance(
@@ -311,11 +305,9 @@ def _witness(picture: Miscalibration, x: Scale, roof: float, floor: float) -> li
         text(_LEFT - 6, y(mark) + 4, _mark(mark), "end")
         for mark in _with_room(tuple(ticks(*ends)), y)
     ]
-    curve = (
-        line(picture.p, swing, x, y, "weightline")
-        if len(picture.p) > 1
-        else dot(x(picture.p[0]), y(swing[0]))
-    )
+    curve = line(picture.p, swing, x, y, "weightline")
+    if len(picture.p) == 1:
+        curve = dot(x(picture.p[0]), y(swing[0]))
     return [rule(_LEFT, y(0.0), _RIGHT, y(0.0)), *marks, curve]
 
 

@@ -30,11 +30,8 @@ _SMALL_PRINT = (
 
 def page(findings: Sequence[Finding], context: Context) -> str:
     """Return the whole document."""
-    inside = (
-        sections_of(findings[0], context, "h2", "")
-        if len(findings) == 1
-        else _several(findings, context)
-    )
+    one = len(findings) == 1
+    inside = sections_of(findings[0], context, "h2", "") if one else _several(findings, context)
     return _document(inside, findings[0].figures.total, context)
 
 
@@ -72,11 +69,8 @@ def _document(inside: Sequence[Markup], total: float, context: Context) -> str:
         tag("div", id="tip", role="status", hidden="hidden"),
         tag("script", script),
     ]
-    return (
-        "<!doctype html>\n"
-        + tag("html", tag("head", *head), "\n", tag("body", *body), lang="en")
-        + "\n"
-    )
+    whole = tag("html", tag("head", *head), "\n", tag("body", *body), lang="en")
+    return f"<!doctype html>\n{whole}\n"
 
 
 def _digest(text: str) -> str:

@@ -74,11 +74,7 @@ def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -
     parts = [
         ("verdict", "Is it calibrated, and how sure are we?", judged),
         ("measured", "What was measured", _measured(finding, context)),
-        (
-            "where",
-            "Where is it off?" if after is None else "Where was it off?",
-            earlier + _where(finding),
-        ),
+        ("where", f"Where {'is' if after is None else 'was'} it off?", earlier + _where(finding)),
     ]
     if finding.groups is not None:
         groups, number = finding.groups, _GROUPS[bool(prefix)]
@@ -148,17 +144,14 @@ def _verdict(finding: Finding) -> list[Markup]:
     figures = finding.figures
     error = finding.smooth_error
     sentences = (found.headline, found.evidence, size(finding, found.kind))
+    p = f"p-value {p_value(finding.p_value)}"
     tiles = [
         tile(
             "smooth calibration error",
             figure(figures.smooth_calibration_error),
             interval(finding, error) if error else "",
         ),
-        tile(
-            "the same by chance", figure(error.if_calibrated), f"p-value {p_value(finding.p_value)}"
-        )
-        if error
-        else None,
+        error and tile("the same by chance", figure(error.if_calibrated), p),
         compared("Brier score", figures.brier.score, figures.brier.uncertainty, "average"),
         compared("log loss", figures.log.score, figures.log.uncertainty, "average"),
     ]
@@ -240,11 +233,10 @@ def _diagram_key(*findings: Finding) -> list[object]:
     """Return what is what in reliability diagrams of these."""
     diagram = findings[0].diagram
     any_marked = any(part.off for finding in findings for part in finding.ranges)
-    chance = (
-        ()
-        if diagram.band is None
-        else (f"where it would be by chance, in {percent(diagram.band.level)} of all cases. ",)
-    )
+    chance: list[object] = []
+    if diagram.band is not None:
+        share = percent(diagram.band.level)
+        chance = [_key("band"), f"where it would be by chance, in {share} of all cases. "]
     return [
         "Share that came true in ranges of forecasts: ",
         *(_key("blue dot"), "too low, ", _key("orange dot"), "too high"),
@@ -256,7 +248,7 @@ def _diagram_key(*findings: Finding) -> list[object]:
             else ()
         ),
         *(_key("blue line"), "the best increasing curve; "),
-        *((_key("band"), *chance) if chance else ()),
+        *chance,
         "Dashed: perfect calibration. Below, how often forecasts were made: ",
         *(_key("blue"), "came true, ", _key("wash"), "did not."),
     ]
@@ -315,11 +307,9 @@ def _evidence(course: TimeCourse) -> list[Markup]:
     if course.evidence is None:
         return []
     sentence = " ".join(evidence_sentences(course))
-    after = (
-        (_key("green line"), "the same of the recalibrated forecasts. ")
-        if course.evidence_after is not None
-        else ()
-    )
+    after: tuple[object, ...] = ()
+    if course.evidence_after is not None:
+        after = _key("green line"), "the same of the recalibrated forecasts. "
     key = tag(
         "figcaption",
         "Evidence, on a logarithmic scale: what became of 1 in bets against the forecasts. ",

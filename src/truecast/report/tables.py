@@ -41,12 +41,9 @@ def ranges_table(ranges: Sequence[Stretch]) -> Markup:
     span = ranges[-1].high - ranges[0].low
     rows = [_range(part, span) for part in ranges]
     head = ("forecasts", "gap", _P_VALUE, "mean forecast", "came true", "rounds")
-    starred = any(part.off for part in ranges)
-    marks = (
-        "An asterisk marks gaps beyond chance by themselves"
-        if starred
-        else "No gap is beyond chance by itself"
-    )
+    marks = "No gap is beyond chance by itself"
+    if any(part.off for part in ranges):
+        marks = "An asterisk marks gaps beyond chance by themselves"
     allow = (
         "p-values account for the whole search: if forecasts are calibrated, 19 pages in 20 mark "
         "nothing."

@@ -161,11 +161,9 @@ def _evidence(finding: Judgement, smooth_error: Uncertainty, kind: str) -> str:
 def interval(finding: Judgement, smooth_error: Uncertainty) -> str:
     """Return the interval of the smooth calibration error; or why there is none."""
     if _no_width(finding, smooth_error):
-        alike = finding.figures.mean_outcome in (0.0, 1.0)
-        return (
-            "no interval: "
-            f"{'every outcome was the same' if alike else 'drawing rounds again changes nothing'}"
-        )
+        if finding.figures.mean_outcome in (0.0, 1.0):
+            return "no interval: every outcome was the same"
+        return "no interval: drawing rounds again changes nothing"
     ends = apart(smooth_error.lower, smooth_error.upper)
     return f"{percent(smooth_error.level)} interval {' to '.join(ends)}"
 
@@ -241,13 +239,10 @@ def size(finding: Judgement, kind: str) -> str:
     means = (finding.figures.mean_forecast, finding.figures.mean_outcome)
     times = _times(finding.found.whole)
     whole = "The mean forecast was {}, the mean outcome {}".format(*map(probability, means)) + times
-    if kind in ("few", "none"):
-        enough = (
-            "too few rounds to say how much it matters"
-            if kind == "few"
-            else "chance explains the gaps"
-        )
-        return f"In practice: {enough}. {whole}."
+    if kind == "few":
+        return f"In practice: too few rounds to say how much it matters. {whole}."
+    if kind == "none":
+        return f"In practice: chance explains the gaps. {whole}."
     beyond = ", chance included" if kind == "weighted" else " beyond chance"
     parts = f"over {len(finding.ranges)} ranges, " if len(finding.ranges) > 1 else ""
     mean = f"{points(finding.gap)} percentage points on average{beyond}"
@@ -293,21 +288,14 @@ def skill(finding: Judgement, kind: str) -> str:
         alike = "but all outcomes are the same, so skill cannot be measured"
         return f"the {name} is {score}; {alike}."
     better = round(1 - parts.score / parts.uncertainty, 12)  # nothing but rounding is left out
-    how = (
-        f"{percent(abs(better))} {'better' if better >= 0 else 'worse'}"
-        if score != constant
-        else "no better"
-    )
+    how = "no better"
+    if score != constant:
+        how = f"{percent(abs(better))} {'better' if better >= 0 else 'worse'}"
     said = f"the {name} is {score}, {how} than the {constant} of always saying the average."
-    curve = (
-        ""
-        if kind == "few" or finding.outdone
-        else f" {_hindsight(parts.discrimination / parts.uncertainty)}"
-    )
-    return (
-        f"{said}{curve} The {other} is "
-        f"{', against '.join(apart(beside.score, beside.uncertainty))}."
-    )
+    if kind != "few" and not finding.outdone:
+        said += f" {_hindsight(parts.discrimination / parts.uncertainty)}"
+    against = ", against ".join(apart(beside.score, beside.uncertainty))
+    return f"{said} The {other} is {against}."
 
 
 def _hindsight(told: float) -> str:

@@ -143,12 +143,11 @@ def after_sentence(before: Finding, after: Finding) -> str:
     (score, parts), (_, later) = judged_by(before), judged_by(after, before.gain_of)
     scored = score_sentence(score, parts.score, later.score)
     errors = apart(before.figures.smooth_calibration_error, after.figures.smooth_calibration_error)
-    chance = (
-        f"; calibrated forecasts would show {figure(after.smooth_error.if_calibrated)} by chance"
-        if after.smooth_error
-        else ""
-    )
-    return f"{scored}; the smooth calibration error went from {' to '.join(errors)}{chance}."
+    error = f"the smooth calibration error went from {' to '.join(errors)}"
+    if after.smooth_error:
+        chance = figure(after.smooth_error.if_calibrated)
+        error += f"; calibrated forecasts would show {chance} by chance"
+    return f"{scored}; {error}."
 
 
 def score_sentence(score: str, was: float, now: float) -> str:

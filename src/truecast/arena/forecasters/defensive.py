@@ -81,7 +81,7 @@ class Defensive(RootedForecaster):
     """
 
     def __init__(self, *, horizon: int | None = None, grid: int | None = None) -> None:
-        super().__init__(horizon, grid)
+        super().__init__(horizon=horizon, grid=grid)
         self._falling = np.exp(-np.arange(self._grid + 1) / self._grid)
         self._rising = self._falling[::-1].copy()
 

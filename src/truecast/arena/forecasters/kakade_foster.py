@@ -68,9 +68,6 @@ class KakadeFoster(RootedForecaster):
     True
     """
 
-    def __init__(self, *, horizon: int | None = None, grid: int | None = None) -> None:
-        super().__init__(horizon, grid)
-
     @staticmethod
     def _best_grid(horizon: int) -> int:
         return round(math.cbrt(horizon))

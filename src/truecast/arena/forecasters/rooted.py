@@ -34,7 +34,7 @@ class RootedForecaster(Planned, LiteratureForecaster):
 
     bounds: ClassVar[Measure | None] = "smooth"
 
-    def __init__(self, horizon: int | None, grid: int | None) -> None:
+    def __init__(self, *, horizon: int | None = None, grid: int | None = None) -> None:
         self._plan(horizon, grid, self._best_grid)
         self._sums = self._start(self._grid)
         super().__init__(sums=self._sums)

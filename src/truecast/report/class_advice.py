@@ -34,7 +34,8 @@ def _calibration(finding: ClassFinding, context: Context) -> Advice:
         why = "Each class then follows what happens, and rows still sum to 1."
         return Advice("Recalibrate.", why, _line(finding, context))
     if finding.kind == "weak":
-        which = ", ".join(str(label) for label in finding.off or finding.off_top)
+        labels = finding.off or finding.off_top or ("the confidence",)
+        which = ", ".join(map(str, labels))
         why = f"Errors are larger than chance usually makes ({which}), but not by much."
         return Advice("Look again with more rounds.", why)
     largest = roughly(float(finding.sure.chance_high.max()))
@@ -51,7 +52,7 @@ def _after(before: ClassFinding, after: ClassFinding) -> Advice:
     if now.brier.score < was.brier.score:
         more = ", not only their calibration" if calmer else ""
         return Advice("Use the recalibrated forecasts.", f"Their Brier score is better{more}.")
-    if calmer and (before.off or before.off_top):
+    if calmer and (before.off or before.off_top or before.confidence_off):
         return Advice(
             "Use the recalibrated forecasts if you need calibration.",
             "The errors of the classes are smaller, the Brier score is not.",

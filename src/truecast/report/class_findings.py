@@ -12,14 +12,15 @@ import numpy as np
 from truecast.measures.class_report import ClassReport, measure_classes
 from truecast.measures.classes import ClassUncertainty, classwise_uncertainty
 from truecast.measures.families import Chance, chance_of
-from truecast.measures.finder import SIGNIFICANT
+from truecast.measures.finder import SIGNIFICANT, Stretch, stretches
 from truecast.report.class_groups import ClassGroups, find_class_groups
-from truecast.report.numerals import p_value, percent, rounds
+from truecast.report.numerals import p_value, percent, probability, rounds
 from truecast.report.verdict import before_and_after, in_words, proved_kind
 
 if TYPE_CHECKING:
     from truecast._check_classes import Label
     from truecast.class_tally import ClassTally
+    from truecast.tally import Tally
 
 __all__ = ["ClassFinding", "find_classes"]
 
@@ -139,10 +140,14 @@ class ClassFinding:
         impossible = tally.ones[tally.p == 0].sum().item()
         if impossible:
             return f"{label} came in {rounds(impossible)} in which its forecast was 0."
-        forecast, came = self.figures.mean_forecast[k], self.figures.rate[k]
+        found = stretches(tally, resamples=_RESAMPLES)
+        worst = max(found.off, key=lambda part: part.rounds * abs(part.gap), default=found.whole)
+        said, came = percent(worst.forecast), percent(worst.rate)
+        if worst.rounds == tally.total:
+            return f"{label} was forecast with {said} on average and came in {came} of the rounds."
         return (
-            f"{label} was forecast with {percent(forecast)} on average and came in "
-            f"{percent(came)} of the rounds."
+            f"Where {label} was forecast with {_range(worst, tally)}, {said} on average, it came "
+            f"in {came} of the rounds."
         )
 
 
@@ -185,3 +190,11 @@ def _listed(labels: tuple[Label, ...]) -> str:
     if len(labels) > _NAMED:
         return f"{len(labels):,} classes, {', '.join(shown)} first, are"
     return f"{', '.join(shown[:-1])} and {shown[-1]} are"
+
+
+def _range(part: Stretch, tally: Tally) -> str:
+    """Return from where to where a stretch goes, in words; ends that are those of all, without."""
+    low, high = (probability(end, 2) for end in (part.low, part.high))
+    if part.low == tally.p[0]:
+        return f"{high} or less"
+    return f"{low} or more" if part.high == tally.p[-1] else f"{low} to {high}"

@@ -124,7 +124,7 @@ def _changed(before: ClassFinding, after: ClassFinding) -> list[Markup]:
     ]
     if before.sure is not None and after.sure is not None:
         by_chance = float(before.sure.chance.sum()), float(after.sure.chance.sum())
-        rows.append(("\u2003the same by chance", *by_chance))
+        rows.append(("\u2003how large by chance", *by_chance))
     rows += [
         ("Top-label smooth errors, summed", was.top_label.sum, now.top_label.sum),
         ("The predicted class was wrong", 1 - was.accuracy, 1 - now.accuracy),
@@ -256,7 +256,7 @@ def _group_table(groups: ClassGroups, title: str) -> Markup:
         name(title),
         "adjusted p\N{NON-BREAKING HYPHEN}value",
         "classwise errors, summed",
-        "the same by chance",
+        "how large by chance",
         "worst class",
         "top-label errors, summed",
         "confi\N{SOFT HYPHEN}dence error",

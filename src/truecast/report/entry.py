@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import html
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
@@ -84,6 +84,7 @@ def html_report(
     outcome: str | None = None,
     score: str | None = None,
     group: str | None = None,
+    options: Sequence[str] = (),
     skipped: int = 0,
     date: str | datetime.date | None = None,
     level: float = 0.9,
@@ -123,6 +124,9 @@ def html_report(
     title, source, outcome, score, group
         Names of the page, the file and the columns (of several classes, with commas between them).
         They are shown unchanged, never as markup.
+    options
+        More options of the command with which the file was read, such as ("--positive", "yes"):
+        for the command that the page suggests.
     skipped
         How many rows could not be read.
     date
@@ -156,7 +160,7 @@ def html_report(
     and 30 KB more for each further score. Resamples are of forecasts pooled in at most 2,048 cells.
     """
     several = not isinstance(y_true, Mapping) and of_classes(y_true, y_prob, labels)
-    options: dict[str, Any] = {
+    chosen: dict[str, Any] = {
         "level": _check.between("level", level, 0, 1),
         "random_state": _check.whole_number("random_state", random_state, least=0, most=2**63 - 1),
     }
@@ -172,6 +176,7 @@ def html_report(
         date=date.isoformat() if isinstance(date, datetime.date) else _text("date", date),
         certificate=_certificate(certificate),
         score=_text("score", score),
+        options=tuple(options),
     )
     if several:
         given = _ClassRounds(y_true, y_prob, labels, sample_weight, normalize)
@@ -179,9 +184,9 @@ def html_report(
     if isinstance(certificate, ClassCertificate):
         raise InputError("certificate", "must be of outcomes 0 or 1, as the forecasts", certificate)
     tallies = _tallies(y_true, y_prob, sample_weight, _text("score", score) or "forecast")
-    overviews = _overviews(groups, tallies, (y_true, y_prob, sample_weight), options)
+    overviews = _overviews(groups, tallies, (y_true, y_prob, sample_weight), chosen)
     later = None if after is None else _after(after, tallies, y_true, sample_weight)
-    options |= {"after": later, "resamples": resamples, "bins": _BINS[len(tallies) > 1]}
+    chosen |= {"after": later, "resamples": resamples, "bins": _BINS[len(tallies) > 1]}
     courses = _courses(times, tallies, (y_true, y_prob, sample_weight), after)
     findings = [
         find(
@@ -190,7 +195,7 @@ def html_report(
             groups=overviews.get(name),
             course=courses.get(name),
             label=label,
-            **options,
+            **chosen,
         )
         for (name, tally), label in zip(tallies.items(), different(tallies), strict=True)
     ]

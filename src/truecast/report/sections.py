@@ -143,7 +143,7 @@ def _verdict(finding: Finding) -> list[Markup]:
     found = verdict(finding)
     figures = finding.figures
     error = finding.smooth_error
-    sentences = (found.headline, found.evidence, size(finding, found.kind))
+    sentences = (headline(finding), found.evidence, size(finding, found.kind))
     p = f"p-value {p_value(finding.p_value)}"
     tiles = [
         tile(
@@ -151,7 +151,7 @@ def _verdict(finding: Finding) -> list[Markup]:
             figure(figures.smooth_calibration_error),
             interval(finding, error) if error else "",
         ),
-        error and tile("the same by chance", figure(error.if_calibrated), p),
+        error and tile("how large by chance", figure(error.if_calibrated), p),
         compared("Brier score", figures.brier.score, figures.brier.uncertainty, "average"),
         compared("log loss", figures.log.score, figures.log.uncertainty, "average"),
     ]

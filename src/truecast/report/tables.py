@@ -155,7 +155,7 @@ def before_after_table(before: Finding, after: Finding) -> Markup:
     sure: list[tuple[str, str, str]] = []
     if before.smooth_error is not None and after.smooth_error is not None:
         chance = [figure(side.if_calibrated) for side in (before.smooth_error, after.smooth_error)]
-        sure.append(("\u2003the same by chance", chance[0], chance[1]))
+        sure.append(("\u2003how large by chance", chance[0], chance[1]))
         sure.append((f"\u2003{_P_VALUE}", p_value(before.p_value), p_value(after.p_value)))
     return changes_table(rows, *sure)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from truecast._names import counted
 from truecast.measures.finder import SIGNIFICANT, Stretch
 from truecast.report.findings import RARE, Judgement, judged_by
 from truecast.report.numerals import (
@@ -52,6 +53,7 @@ _GAIN = 0.01  # a share of the Brier score
 _RARE_BLUR = 0.25
 _RARE_NEGLIGIBLE = 0.05
 _NO_WIDTH = 1e-12  # of an interval: nothing but rounding
+QUIET = ("few", "none", "slight")  # verdicts that ask for nothing
 _MIXED = "forecasts are too low in places and too high in others"
 
 
@@ -99,10 +101,26 @@ def in_words(kind: str, how: str) -> tuple[str, str]:
 
 def headline(finding: Judgement) -> str:
     """Return the verdict in one line; of recalibrated forecasts both, before and after."""
-    text = verdict(finding).headline
-    if finding.after is None:
-        return text
-    return before_and_after(text, verdict(finding.after).headline)
+    found = verdict(finding)
+    if finding.after is not None:
+        return before_and_after(found.headline, verdict(finding.after).headline)
+    parts = off_in_parts(finding)
+    if found.kind not in QUIET or not parts:
+        return found.headline
+    return f"{found.headline} on the whole, but {' and '.join(parts)}"
+
+
+def off_in_parts(finding: Judgement) -> list[str]:
+    """Say in which parts forecasts are off, though they may be right on average."""
+    parts = []
+    if finding.groups is not None:
+        off = int((finding.groups.adjusted < SIGNIFICANT).sum())
+        among = counted(len(finding.groups), "group")
+        parts += [f"{off:,} of {among} {'is' if off == 1 else 'are'} off"] if off else []
+    watched = None if finding.course is None else finding.course.evidence
+    if finding.course is not None and watched is not None and watched.alarm is not None:
+        parts.append(f"there was an alarm on {finding.course.when(watched.came)}")
+    return parts
 
 
 def before_and_after(*headlines: str) -> str:
@@ -304,7 +322,7 @@ def _hindsight(told: float) -> str:
             "No fixed, increasing curve would make it better than that: high forecasts do not "
             "come true more often."
         )
-    best = f"With the best fixed, increasing curve, it would be {percent(told)} better"
+    best = f"With the best fixed, increasing curve, it would be {percent(told)} better than that"
     return f"{best}, in hindsight. This is how well they separate events from non-events."
 
 

@@ -94,14 +94,14 @@ def _evidence(course: TimeCourse, evidence: EvidenceOverTime | None, which: str)
         return ""
     if evidence.alarm is None:
         return (
-            f"No alarm: bets against {which} made at most "
-            f"{evidence.evidence.max():.3g} of 1, below {evidence.threshold:.3g}."
+            f"No alarm: bets against {which} turned 1 into at most "
+            f"{evidence.evidence.max():.3g}, below {evidence.threshold:.3g}."
         )
     found = evidence.alarm.in_words(f"about {course.when(evidence.since)}")
     return (
-        f"Alarm on {course.when(evidence.came)}: bets against {which} made more than "
-        f"{evidence.threshold:.3g} of 1, which right ones ever do once in "
-        f"{1 / ALPHA:.0f} times at most. As far as can be told, {found}."
+        f"Alarm on {course.when(evidence.came)}: bets against {which} turned 1 into more than "
+        f"{evidence.threshold:.3g}. If forecasts are right, the chance that this ever happens is "
+        f"at most {ALPHA:.0%}. As far as can be told, {found}."
     )
 
 

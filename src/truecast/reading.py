@@ -47,9 +47,8 @@ class RoundArrays(NamedTuple):
 class RoundsFile:
     """A file of rounds that can be read any number of times.
 
-    Made by `read_rounds`, which explains the fields.
-
-    Its columns are known; `arrays`, `tally` and `blocks` read the rows, and check them.
+    Made by `read_rounds`, which explains the fields. Its columns are known; `arrays`, `tally` and
+    `blocks` read the rows, and check them.
     """
 
     path: str

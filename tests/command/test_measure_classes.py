@@ -350,18 +350,47 @@ def test_the_page_says_what_to_do() -> None:
     ("p", "kind", "headline"),
     [
         (0.04, "none", "No evidence against calibration"),
-        (0.02, "weak", "Weak evidence against calibration"),
-        (0.004, "off", "Not calibrated: home is off"),
+        (0.01, "weak", "Weak evidence against calibration"),
+        (0.003, "off", "Not calibrated: home is off"),
     ],
 )
 def test_verdicts_are_as_sure_as_those_of_two_outcomes(p: float, kind: str, headline: str) -> None:
     y, rows = games()
     found = find_classes(tc.ClassTally.from_predictions(y, rows, labels=NAMES), 20)
     some = replace(found.sure, p_value=np.array([p / 3, 0.5, 0.5]))
-    judged = replace(found, sure=some, sure_top=replace(some, p_value=np.array([1.0, 1.0, 1.0])))
-    assert judged.p_value == pytest.approx(2 * p)
+    judged = replace(
+        found,
+        sure=some,
+        sure_top=replace(some, p_value=np.array([1.0, 1.0, 1.0])),
+        sure_confidence=found.sure_confidence._replace(p_value=1.0),
+    )
+    assert judged.p_value == pytest.approx(3 * p)
     assert (judged.kind, judged.headline) == (kind, headline)
     assert proved_kind(len(y), judged.p_value) == kind
     said = {"none": "Leave the forecasts", "weak": "Look again", "off": "Recalibrate"}[kind]
     context = Context("", None, None, False, None, 0, None, None)
     assert class_advice(judged, context)[0].do.startswith(said)
+
+
+def test_a_model_that_is_a_little_too_sure_of_each_of_many_classes_is_found() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.dirichlet([0.3] * 30, 1_000)
+    y = (truth.cumsum(axis=1) < rng.random((1_000, 1))).sum(axis=1).clip(max=29)
+    for power, kind in ((1.5, "off"), (1.0, "none")):
+        rows = truth**power / (truth**power).sum(axis=1, keepdims=True)
+        found = find_classes(tc.ClassTally.from_predictions(y, rows), 99)
+        assert (found.kind, found.confidence_off) == (kind, kind == "off")
+        if kind == "off":
+            assert found.off == found.off_top == ()
+            assert found.headline == "Not calibrated: too sure of the class that is predicted"
+
+
+def test_a_class_that_is_right_on_average_is_said_to_be_off_where_it_is() -> None:
+    rng = np.random.default_rng(1)
+    p = rng.choice([0.2, 0.8], 4_000)
+    y = (rng.random(4_000) < np.where(p > 0.5, 0.65, 0.35)).astype(int)
+    found = find_classes(tc.ClassTally.from_predictions(y, np.column_stack([1 - p, p])), 99)
+    assert any(
+        said.startswith("Where 1 was forecast with 0.8 or more, 80\xa0% on average, it came in 6")
+        for said in found.sentences
+    )

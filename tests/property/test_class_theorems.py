@@ -186,7 +186,9 @@ def test_certificates_are_above_what_they_bound() -> None:
     confidence = tc.lower_calibration_distance((top == y).astype(int), said.max(axis=1))
     assert confidence.lower * len(y) <= proved.top_distance
     assert proved.brier == pytest.approx(((said - np.eye(4)[y]) ** 2).sum(axis=1).mean())
-    assert proved.lower_distance <= proved.a_priori
+    assert proved.lower_distance <= proved.bound <= proved.a_priori
+    assert proved.bound >= sum(each.bound for each in proved.classes.values())
+    assert proved.per_round == proved.bound / 3_000
 
 
 def test_two_classes_are_the_binary_guard_twice() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from journals import run, verified
 from truecast.errors import NotFoundError
-from truecast.serve import postgres, sqlite
+from truecast.serve import store
 from truecast.serve.requests import Delete, Erase
 from truecast.serve.rows import ForecastRow, OutcomeRow
 from truecast.serve.service import open_service, store_of
@@ -14,8 +14,7 @@ from truecast.serve.service import open_service, store_of
 
 @pytest.fixture(autouse=True)
 def _little_at_a_time(monkeypatch):
-    monkeypatch.setattr(sqlite, "ERASED", (7, 3))
-    monkeypatch.setattr(postgres, "ERASED", (7, 3))
+    monkeypatch.setattr(store, "ERASED", (7, 3))
 
 
 async def _filled(service):

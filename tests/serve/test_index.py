@@ -8,7 +8,7 @@ import pytest
 from journals import run, torn, verified
 from truecast.errors import ConflictError
 from truecast.serve import recent
-from truecast.serve.events import Forecasts, Head, Kind, Outcomes, encode
+from truecast.serve.events import Forecasts, Head, Outcomes, encode
 from truecast.serve.recent import Recent, rows_of
 from truecast.serve.retention import Find, Forget
 from truecast.serve.rows import ForecastRow, OutcomeRow
@@ -154,12 +154,12 @@ def test_after_a_power_cut_all_acknowledged_ids_are_known(tmp_path, monkeypatch)
         synced, main = log.read_bytes(), store.path.read_bytes()
         before, known = head, dict(acknowledged)
         body = Forecasts(turn, [f"{turn}"], rng.randbytes(8), rng.randbytes(8))
-        entry, head = encode(head, 1, turn, Kind.FORECASTS, body)
+        entry, head = encode(head, 1, turn, body)
         fresh, entries = rows_of(1, body), [entry]
         if turn > 3:
             key = 1, f"{turn - 3}"
             ticket = (turn - 3).to_bytes(8, "little")
-            entry, head = encode(head, 1, turn, Kind.OUTCOMES, Outcomes([key[1]], ticket, bytes(4)))
+            entry, head = encode(head, 1, turn, Outcomes([key[1]], ticket, bytes(4)))
             entries.append(entry)
             fresh[key] = acknowledged[key]._replace(outcome=0)
         batch = Batch(entries=entries)

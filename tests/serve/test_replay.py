@@ -104,7 +104,7 @@ def test_marks_that_go_again_are_not_made(journal, monkeypatch):
 def _changed(entry, **columns):
     body = decode(entry)
     values = {name: getattr(body, name) for name in body.__struct_fields__} | columns
-    return encode(Head(entry.seq - 1, entry.at), 1, entry.at, entry.kind, type(body)(**values))[0]
+    return encode(Head(entry.seq - 1, entry.at), 1, entry.at, type(body)(**values))[0]
 
 
 @pytest.mark.parametrize("sizes", SIZES[1:])

@@ -16,7 +16,7 @@ import pytest
 from journals import torn
 from truecast.errors import UnavailableError
 from truecast.serve import requests
-from truecast.serve.events import Head, Kind, Outcomes, encode
+from truecast.serve.events import Head, Outcomes, encode
 from truecast.serve.journal import verify
 from truecast.serve.options import StreamOptions
 from truecast.serve.rows import ForecastRow, OutcomeRow
@@ -54,7 +54,7 @@ def test_after_a_power_cut_there_is_all_that_was_acknowledged(tmp_path):
     for turn in range(40):
         synced = log.read_bytes()
         body = Outcomes([f"{turn}"], rng.randbytes(8), rng.randbytes(rng.choice([4, 9_000])))
-        entry, head = encode(head, 1, turn, Kind.OUTCOMES, body)
+        entry, head = encode(head, 1, turn, body)
         main = store.path.read_bytes()
         store.commit(Batch(entries=[entry]))
         cut = tmp_path / f"cut{turn}"
@@ -320,7 +320,7 @@ def test_an_epoch_of_another_stops_a_commit(url):
     first, second = store_of(url), store_of(url)
     first.acquire(wait=False)
     first.epoch += 1  # as if a process before us had lost its lock without noticing
-    entry, _ = encode(Head(), 1, 0, Kind.OUTCOMES, Outcomes([], b"", b""))
+    entry, _ = encode(Head(), 1, 0, Outcomes([], b"", b""))
     with pytest.raises((LockedError, *first.errors)):
         first.commit(Batch(entries=[entry]))
     first.close()

@@ -15,8 +15,9 @@ import truecast as tc
 from truecast.plot import group_overview
 from truecast.report.advice import advice
 from truecast.report.context import Context
+from truecast.report.course import course_of
 from truecast.report.findings import Finding, find
-from truecast.report.verdict import size, skill, verdict
+from truecast.report.verdict import headline, size, skill, verdict
 from truecast.report.words import after_sentence, certificate_sentences, groups_sentence
 
 WRONG_WAY = "Try 1 \N{MINUS SIGN} score."
@@ -316,3 +317,30 @@ def test_the_certificate_of_any_forecaster_is_told(forecaster: Any) -> None:
     assert f"within {certificate.per_round:.4f} on average" in proved
     over = 20_000 if certificate.horizon else 5_000
     assert f"{certificate.a_priori / over:.4f} on average over {over:,} rounds" in promised
+
+
+def test_what_is_right_only_on_average_is_to_be_recalibrated() -> None:
+    p = RNG.uniform(0.3, 0.7, 3_000)
+    group = np.arange(3_000) % 2
+    shift = np.where(group, 0.2, -0.2)
+    y = RNG.random(3_000) < p + shift
+    tallies = {k: tc.Tally.from_predictions(y[group == k], p[group == k]) for k in (0, 1)}
+    finding = found(y, p, groups=group_overview(tallies))
+    context = replace(CONTEXT, source="a.csv", group="g", options=("--positive", "it is"))
+    first, *_ = advice(finding, context)
+    assert verdict(finding).kind == "none"
+    whole = "No evidence against calibration on the whole, but "
+    assert headline(finding) == f"{whole}2 of 2 groups are off"
+    assert first.do == "Recalibrate each group."
+    assert shlex.split(first.line or "")[3:] == [
+        *("--by", "g", "--positive", "it is", "-o", "recalibrated.csv")
+    ]
+
+    halves = np.sort(shift)
+    y = RNG.random(3_000) < p + halves
+    days = np.datetime64("2024-01-01") + np.arange(3_000) // 30
+    finding = found(y, p, course=course_of(days, y, p))
+    first, *_ = advice(finding, CONTEXT)
+    assert verdict(finding).kind == "none"
+    assert headline(finding).startswith(f"{whole}there was an alarm on 2024-01-")
+    assert first.do == "Recalibrate."

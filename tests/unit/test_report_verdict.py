@@ -290,9 +290,7 @@ def test_skill_stands_beside_the_verdict() -> None:
         "the Brier score is 0.0625, 75\xa0% better than the 0.2500 of always saying the average"
         in said
     )
-    assert (
-        "With the best fixed, increasing curve, it would be 100\xa0% better, in hindsight." in said
-    )
+    assert "increasing curve, it would be 100\xa0% better than that, in hindsight." in said
     assert "This is how well they separate events from non-events." in said
     assert f"The log loss is {-np.log(0.75):.4f}, against {np.log(2):.4f}." in said
     assert "100\xa0% worse than" in skill(found([0, 1] * 100, [1.0, 1.0] * 100), "off")

@@ -3,35 +3,10 @@
 For experiments. Nothing else in truecast needs it, and it is imported when first asked for.
 """
 
-from truecast.arena.adversaries import (
-    Adversary,
-    Blocks,
-    Coins,
-    Constant,
-    Drift,
-    EarlyStop,
-    Given,
-    GreedyBias,
-    GreedyCertificate,
-    LeaveBiased,
-    Periodic,
-    SignPreservation,
-    Threshold,
-)
+from truecast.arena import adversaries, forecasters
+from truecast.arena.adversaries import *  # noqa: F403
 from truecast.arena.exhaustive import Worst, exhaustive
-from truecast.arena.forecasters import (
-    Calibeating,
-    Climatology,
-    Defensive,
-    ExponentialAverage,
-    Foster,
-    FosterVohra,
-    GuptaRamdas,
-    KakadeFoster,
-    Minimax,
-    OnlinePlatt,
-    RunningMean,
-)
+from truecast.arena.forecasters import *  # noqa: F403
 from truecast.arena.game import play
 from truecast.arena.minimax import GameValue, minimax_value
 from truecast.arena.results import Results
@@ -44,34 +19,10 @@ from truecast.arena.transcript import Transcript
 __all__ = [
     "ADVERSARIES",
     "FORECASTERS",
-    "Adversary",
-    "Blocks",
-    "Calibeating",
-    "Climatology",
-    "Coins",
-    "Constant",
-    "Defensive",
-    "Drift",
-    "EarlyStop",
-    "ExponentialAverage",
-    "Foster",
-    "FosterVohra",
     "GameValue",
-    "Given",
-    "GreedyBias",
-    "GreedyCertificate",
-    "GuptaRamdas",
-    "KakadeFoster",
-    "LeaveBiased",
-    "Minimax",
-    "OnlinePlatt",
-    "Periodic",
     "Response",
     "Results",
-    "RunningMean",
-    "SignPreservation",
     "Sperner",
-    "Threshold",
     "Transcript",
     "Worst",
     "best_response",
@@ -80,3 +31,5 @@ __all__ = [
     "play",
     "tournament",
 ]
+__all__ += adversaries.__all__
+__all__ += forecasters.__all__

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from truecast._names import counted
 from truecast.arena.yardstick import distance
-from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, room, tidy, width_of
+from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, quiet, room, tidy, width_of
 
 if TYPE_CHECKING:
     from truecast.arena.transcript import Transcript
@@ -103,14 +103,8 @@ class Course:
         share = fitting([share, "share of ones"], room(axes)[0] - 100, 8)
         axes.plot(t, self.rate, color=COLORS[4], lw=1.2, zorder=1, label=share)
         size = min(4.0, max(1.8, 40 / math.sqrt(len(t) + 1)))
-        dots = {
-            "ls": "",
-            "marker": ".",
-            "ms": size,
-            "color": COLORS[0],
-            "rasterized": len(t) > _DOTS,
-        }
-        axes.plot(t, self.p, zorder=2, label="forecast", **dots)
+        dots = {"ls": "", "marker": ".", "ms": size, "color": COLORS[0], "zorder": 2}
+        axes.plot(t, self.p, label="forecast", rasterized=len(t) > _DOTS, **dots)
         axes.set_ylim(-0.03, 1.03)
         axes.set_ylabel(fitting(["probability", "p"], 0.6 * room(axes)[1], 9), fontsize=9)
         _finish(axes, dots=3.0)
@@ -120,27 +114,16 @@ class Course:
         t = np.arange(len(self.signed) + 1)
         signed = np.abs(np.concatenate([[0.0], self.signed]))
         narrow = room(axes)[0] < 220
-        distance, off = (
-            ("distance", "|bias|")
-            if narrow
-            else ("distance to calibration", "|sum of forecasts - outcomes|")
-        )
+        distance, off = "distance to calibration", "|sum of forecasts - outcomes|"
+        if narrow:
+            distance, off = "distance", "|bias|"
         axes.plot(t, 2 * np.sqrt(t) + 1, color=ink(axes), ls=":", lw=1.3, label="2 sqrt(T) + 1")
         if self.certificate is not None:
-            axes.plot(
-                t[-1:], [self.certificate], color=GREY, marker="D", ms=6, ls="", label="certificate"
-            )
+            mark = {"color": GREY, "marker": "D", "ms": 6, "ls": ""}
+            axes.plot(t[-1:], [self.certificate], label="certificate", **mark)
         axes.vlines(self.rounds, self.lower, self.upper, color=COLORS[2], alpha=0.5, lw=3)
-        axes.plot(
-            self.rounds,
-            self.upper,
-            color=COLORS[2],
-            ls="",
-            marker="o",
-            ms=3.5,
-            zorder=3,
-            label=distance,
-        )
+        dots = {"color": COLORS[2], "ls": "", "marker": "o", "ms": 3.5, "zorder": 3}
+        axes.plot(self.rounds, self.upper, label=distance, **dots)
         axes.plot(t, signed, color=COLORS[1], lw=0.8, label=off)
         axes.set_ylim(bottom=0)
         axes.set_ylabel("in total", fontsize=9)
@@ -159,9 +142,7 @@ def _shares(y: NDArray[np.int64], window: int) -> NDArray[np.float64]:
 
 def _finish(axes: Any, *, dots: float = 1.0) -> None:
     axes.set_xlabel("T, rounds", fontsize=9)
-    axes.grid(color=GREY, alpha=0.35, lw=0.6)
-    axes.set_axisbelow(True)
-    axes.tick_params(labelsize=8)
+    quiet(axes, 8)
     names = axes.get_legend_handles_labels()[1]
     # the layout gives more
     columns = next((n for n in (4, 2) if _width(names, n) <= 1.15 * room(axes)[0]), 1)

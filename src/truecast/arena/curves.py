@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from truecast._names import cut_in_the_middle, short_names
 from truecast.arena.adversaries.base import Sees
@@ -19,6 +19,7 @@ from truecast.plot.style import (
     ink,
     name_ends,
     new_figure,
+    quiet,
     room,
     width_of,
 )
@@ -42,8 +43,7 @@ _SEES: dict[Sees, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """Numbers of rounds, and a value for each."""
 
     rounds: tuple[int, ...]
@@ -131,9 +131,7 @@ class Curves:
             at = self.panels.index(panel)
             style = {"color": COLORS[at % len(COLORS)], "marker": MARKERS[at % len(MARKERS)]}
             dashes = DASHES[at // len(COLORS) % len(DASHES)]
-            axes.plot(
-                *_points(panel.worst), label=label, ls=dashes, lw=1.3, ms=5, mfc="none", **style
-            )
+            axes.plot(*panel.worst, label=label, ls=dashes, lw=1.3, ms=5, mfc="none", **style)
         self._reference(axes)
         _scales(axes)
         width, height = room(axes)
@@ -153,7 +151,7 @@ class Curves:
     def draw_panel(self, axes: Any, panel: Panel) -> None:
         """Draw a forecaster's distances against each adversary on matplotlib axes."""
         for name, curve in panel.adversaries.items():
-            axes.plot(*_points(curve), label=name, lw=0.9, color=_COLOURS[self.sees[name]])
+            axes.plot(*curve, label=name, lw=0.9, color=_COLOURS[self.sees[name]])
         if panel.bound is not None:
             _draw_bound(axes, panel.bound, color=GREY, lw=3.5, zorder=1, label="proved bound")
         self._reference(axes)
@@ -214,17 +212,11 @@ def _panel(name: str, rows: list[Row]) -> Panel:
 def _draw_bound(axes: Any, bound: Curve, *, lw: float, **style: Any) -> None:
     """Draw a line, or a dash where it would be but a point."""
     dash = {"marker": "_", "ms": 14, "mew": lw} if len(bound.rounds) == 1 else {}
-    axes.plot(*_points(bound), lw=lw, **style, **dash)
-
-
-def _points(curve: Curve) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    return curve.rounds, curve.values
+    axes.plot(*bound, lw=lw, **style, **dash)
 
 
 def _scales(axes: Any) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log", nonpositive="mask")
     axes.minorticks_off()
-    axes.grid(color=GREY, alpha=0.35, lw=0.6)
-    axes.set_axisbelow(True)
-    axes.tick_params(labelsize=_SIZE)
+    quiet(axes, _SIZE)

@@ -108,11 +108,8 @@ def exhaustive(forecaster: Any, rounds: int) -> Worst:
 def copied(forecaster: Any) -> Any:
     """Return a copy in the same state; refuse a forecaster that draws or cannot be saved."""
     if hasattr(forecaster, "seed"):
-        raise InputError(
-            "forecaster",
-            "must not draw: what is the worst for one seed is not for another",
-            forecaster,
-        )
+        rule = "must not draw: what is the worst for one seed is not for another"
+        raise InputError("forecaster", rule, forecaster)
     if not can_play(forecaster) or not all(
         hasattr(forecaster, name) for name in ("to_json", "from_json")
     ):
@@ -134,6 +131,14 @@ def restored(f: Any, state: Any) -> Any:
     return f
 
 
+def played(f: Any, y: int) -> float:
+    """Play a round; return what the forecast is judged by."""
+    p = f.predict()
+    said: float = f.scored(y) if hasattr(f, "scored") else p
+    f.observe(y)
+    return said
+
+
 def key(f: Any, state: Any) -> str:
     """Text that two states have in common only if their futures are the same."""
     if isinstance(f, LadderForecaster | SplitLadder):
@@ -146,9 +151,7 @@ def _next_layer(f: Any, layer: list[History]) -> list[History]:
     for before in layer:
         for y in (0, 1):
             f = restored(f, before.state)
-            p = f.predict()
-            said = p if not hasattr(f, "scored") else f.scored(y)
-            f.observe(y)
+            said = played(f, y)
             sides = [list(before.zeros), list(before.ones)]
             insort(sides[y], said)
             after = History(snapshot_of(f), tuple(sides[0]), tuple(sides[1]), (*before.outcomes, y))

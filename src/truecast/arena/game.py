@@ -127,11 +127,8 @@ def play(forecaster: Player, adversary: Adversary, rounds: int, *, seed: int = 0
     if not isinstance(adversary, Adversary):
         raise InputError("adversary", "must be an Adversary of truecast.arena", adversary)
     if not can_play(forecaster):
-        raise InputError(
-            "forecaster",
-            "must have predict() and observe(outcome), and need nothing else",
-            forecaster,
-        )
+        rule = "must have predict() and observe(outcome), and need nothing else"
+        raise InputError("forecaster", rule, forecaster)
     if not adversary.plays(forecaster):
         raise InputError(
             "forecaster", f"must be one that {adversary!r} can play against", forecaster
@@ -144,18 +141,13 @@ def play(forecaster: Player, adversary: Adversary, rounds: int, *, seed: int = 0
         return written(forecaster, adversary, seed, forecaster.forecast_many(y), y)
     choices = adversary.outcomes(game)
     for t in range(rounds):
-        p = forecaster.predict()
+        p_t = forecaster.predict()
         y_t = _next(choices, t)
-        game.said.append(_probability(p if scored is None else scored(y_t), t))
+        game.said.append(_probability(p_t if scored is None else scored(y_t), t))
         forecaster.observe(y_t)
         game.outcomes.append(y_t)
-    return written(
-        forecaster,
-        adversary,
-        seed,
-        np.array(game.said, np.float64),
-        np.array(game.outcomes, np.uint8),
-    )
+    p, y = np.array(game.said, np.float64), np.array(game.outcomes, np.uint8)
+    return written(forecaster, adversary, seed, p, y)
 
 
 def can_play(forecaster: object) -> bool:

@@ -104,9 +104,6 @@ def _game(line: bytes, at: int, path: Path) -> tuple[Key, Row]:
         forecaster, adversary = map(str, entries.pop("options"))
         row = Row(**entries)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise InputError(
-            "path",
-            f"must have a game in every line but the first, and line {at} has none",
-            str(path),
-        ) from error
+        rule = f"must have a game in every line but the first, and line {at} has none"
+        raise InputError("path", rule, str(path)) from error
     return (row.forecaster, row.adversary, forecaster, adversary, row.rounds, row.seed), row

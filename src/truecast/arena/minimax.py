@@ -194,24 +194,16 @@ def minimax_value(
     rounds = _check.whole_number("rounds", rounds, least=1, most=MOST_ROUNDS)
     deterministic = _check.flag("deterministic", deterministic)
     said = _usual(rounds, deterministic) if points is None else _points("points", points)
-    seen = (
-        _points("ends", ends)
-        if ends is not None
-        else farey(5)
-        if points is None and rounds == 7
-        else said
-    )
+    seen = farey(5) if points is None and rounds == 7 else said
+    if ends is not None:
+        seen = _points("ends", ends)
     if not set(seen) <= set(said):
         raise InputError("ends", "must be some of the points", seen)
     solution = solve(rounds, said, deterministic=deterministic)
     upper = solution.value()
     complete = set(farey(rounds)) <= set(said)
-    lower = (
-        upper
-        - (rounds - (complete and not deterministic))
-        * max(float(b - a) for a, b in pairwise(said))
-        / 2
-    )
+    widest = max(float(b - a) for a, b in pairwise(said))
+    lower = upper - (rounds - (complete and not deterministic)) * widest / 2
     if complete:
         lower = max(lower, short_sighted(solution, seen)[0])
     return GameValue(rounds, max(lower - _ROUNDING, 0.0), upper + _ROUNDING, deterministic)
@@ -234,12 +226,9 @@ def short_sighted(
     first = np.cumsum([0, *map(len, cells)]).astype(np.int64)
     said = np.array([point for cell in cells for point in cell], np.int64)
     _few("ends", comb(2 * len(said) + rounds - 2, rounds - 1))
-    sights = comb(2 * len(cells) + rounds - 1, rounds - 1) * (
-        len(cells) if solution.deterministic else 1
-    )
+    seen, values = solution.deterministic, solution._values
+    sights = comb(2 * len(cells) + rounds - 1, rounds - 1) * (len(cells) if seen else 1)
     chances = np.empty(_few("ends", sights))
-    values = solution._values
-    seen = solution.deterministic
     return bound_game(numerators, denominator, rounds, seen, values, first, said, chances), chances
 
 
@@ -248,14 +237,8 @@ def _usual(rounds: int, deterministic: bool) -> tuple[Fraction, ...]:
     if rounds > 7:
         raise InputError("points", "must be given for more than 7 rounds", None)
     uniform = {1: 2, 2: 2, 3: 6, 4: 24}.get(rounds, 12 if deterministic and rounds < 7 else 1)
-    return tuple(
-        sorted(
-            {
-                *farey(7 if uniform == 1 else rounds),
-                *(Fraction(k, uniform) for k in range(uniform + 1)),
-            }
-        )
-    )
+    even = (Fraction(k, uniform) for k in range(uniform + 1))
+    return tuple(sorted({*farey(7 if uniform == 1 else rounds), *even}))
 
 
 def _points(name: str, given: Sequence[Fraction]) -> tuple[Fraction, ...]:

@@ -7,32 +7,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from truecast.arena.adversaries import (
-    Adversary,
-    Blocks,
-    Coins,
-    Constant,
-    Drift,
-    EarlyStop,
-    GreedyBias,
-    GreedyCertificate,
-    LeaveBiased,
-    Periodic,
-    SignPreservation,
-    Threshold,
-)
-from truecast.arena.forecasters import (
-    Calibeating,
-    Climatology,
-    Defensive,
-    ExponentialAverage,
-    Foster,
-    FosterVohra,
-    GuptaRamdas,
-    KakadeFoster,
-    OnlinePlatt,
-    RunningMean,
-)
+from truecast.arena import adversaries, forecasters
+from truecast.arena.adversaries import Adversary
 from truecast.arena.schedule import Make
 from truecast.forecasters import AlmostOneStepAhead, Arc, BentGrid, HorizonFree
 
@@ -59,35 +35,35 @@ FORECASTERS: Mapping[str, Make] = MappingProxyType(
         "bent-grid": partial(_planned, BentGrid),
         "horizon-free": partial(_plain, HorizonFree),
         "arc": partial(_plain, Arc),
-        "foster-vohra": partial(_drawing, FosterVohra),
-        "foster": partial(_drawing, Foster),
-        "gupta-ramdas": partial(_planned, GuptaRamdas),
-        "kakade-foster": partial(_planned, KakadeFoster),
-        "defensive": partial(_planned, Defensive),
-        "exponential-average": partial(_planned, ExponentialAverage),
-        "calibeating": partial(_plain, Calibeating),
-        "online-platt": partial(_plain, OnlinePlatt),
-        "running-mean": partial(_plain, RunningMean),
-        "climatology": partial(_plain, Climatology),
+        "foster-vohra": partial(_drawing, forecasters.FosterVohra),
+        "foster": partial(_drawing, forecasters.Foster),
+        "gupta-ramdas": partial(_planned, forecasters.GuptaRamdas),
+        "kakade-foster": partial(_planned, forecasters.KakadeFoster),
+        "defensive": partial(_planned, forecasters.Defensive),
+        "exponential-average": partial(_planned, forecasters.ExponentialAverage),
+        "calibeating": partial(_plain, forecasters.Calibeating),
+        "online-platt": partial(_plain, forecasters.OnlinePlatt),
+        "running-mean": partial(_plain, forecasters.RunningMean),
+        "climatology": partial(_plain, forecasters.Climatology),
     }
 )
 
 #: those called mean go by the mean over what may be drawn, and do not see what is
 ADVERSARIES: Mapping[str, Adversary] = MappingProxyType(
     {
-        "constant": Constant(),
-        "periodic": Periodic(),
-        "coins": Coins(),
-        "coins-0.1": Coins(rate=0.1),
-        "drift": Drift(),
-        "blocks": Blocks(),
-        "early-stop": EarlyStop(),
-        "sign-preservation": SignPreservation(),
-        "threshold": Threshold(),
-        "threshold-mean": Threshold(sees="distribution"),
-        "greedy-bias": GreedyBias(),
-        "greedy-bias-mean": GreedyBias(sees="distribution"),
-        "greedy-certificate": GreedyCertificate(),
-        "leave-biased": LeaveBiased(),
+        "constant": adversaries.Constant(),
+        "periodic": adversaries.Periodic(),
+        "coins": adversaries.Coins(),
+        "coins-0.1": adversaries.Coins(rate=0.1),
+        "drift": adversaries.Drift(),
+        "blocks": adversaries.Blocks(),
+        "early-stop": adversaries.EarlyStop(),
+        "sign-preservation": adversaries.SignPreservation(),
+        "threshold": adversaries.Threshold(),
+        "threshold-mean": adversaries.Threshold(sees="distribution"),
+        "greedy-bias": adversaries.GreedyBias(),
+        "greedy-bias-mean": adversaries.GreedyBias(sees="distribution"),
+        "greedy-certificate": adversaries.GreedyCertificate(),
+        "leave-biased": adversaries.LeaveBiased(),
     }
 )

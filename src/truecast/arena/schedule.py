@@ -34,10 +34,10 @@ class Game:
     rounds: int
     seed: int | None
 
-    def measured(self, rtol: float, time_limit: float) -> Row:
+    def measured(self, rtol: float, time_limit: float) -> tuple[Key, Row]:
         """Play and measure."""
         try:
-            return self._measured(rtol, time_limit)
+            return self.key, self._measured(rtol, time_limit)
         except Exception as error:
             forecaster, adversary, *_ = self.key
             seed = "" if self.seed is None else f", seed {self.seed}"

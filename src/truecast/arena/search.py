@@ -14,7 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check
 from truecast.arena.adversaries.leave_biased import LeaveBiased
-from truecast.arena.exhaustive import certified, copied, distances, key, restored, snapshot_of
+from truecast.arena.exhaustive import (
+    certified,
+    copied,
+    distances,
+    key,
+    played,
+    restored,
+    snapshot_of,
+)
 from truecast.arena.game import play
 from truecast.arena.yardstick import distance
 from truecast.distance import Distance
@@ -156,10 +164,8 @@ def _given(start: ArrayLike, rounds: int) -> Outcomes:
 
 def _proved(f: Any, rounds: int) -> float | None:
     """Return the proved bound on CalDist; one on the error by value is one on CalDist, too."""
-    if not hasattr(f, "a_priori") or getattr(f, "bounds", "distance") not in (
-        "distance",
-        "by value",
-    ):
+    measure = getattr(f, "bounds", "distance")
+    if not hasattr(f, "a_priori") or measure not in ("distance", "by value"):
         return None
     bound = float(f.a_priori(rounds))
     return bound if bound < float("inf") else None
@@ -187,12 +193,7 @@ class _Trials:
     def said(self, y: Outcomes) -> NDArray[np.float64]:
         """What the forecasts are judged by."""
         f = restored(self.f, self.fresh)
-        said = np.empty(len(y))
-        for t, bit in enumerate(y.tolist()):
-            p = f.predict()
-            said[t] = f.scored(bit) if hasattr(f, "scored") else p
-            f.observe(bit)
-        return said
+        return np.array([played(f, bit) for bit in y.tolist()], np.float64)
 
     def promising(self, strings: Iterable[Outcomes]) -> list[Outcomes]:
         """Return those with the largest sum of y - p, if looking at all takes long."""
@@ -296,16 +297,11 @@ def _constructed(f: Any, rounds: int) -> Iterator[Outcomes]:
     if hasattr(f, "spent"):
         fines = [0.1 * 2 ** (k / 8) / rounds**0.5 for k in range(-2, 13)]
     else:
-        stays = sorted(
-            {
-                rounds * share // (20 * max(f.cells // 2, 1))
-                for share in (0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 19)
-            }
-        )
+        shares = 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 19  # twentieths
+        stays = sorted({rounds * share // (20 * max(f.cells // 2, 1)) for share in shares})
     for stay, fine, look, towards in product(stays, fines, (0, 2, 4, 8, 12, 16), (0, 1)):
-        yield play(
-            copied(f), LeaveBiased(stay, look, fine, cast("Literal[0, 1]", towards)), rounds
-        ).y.astype(np.uint8)
+        adversary = LeaveBiased(stay, look, fine, cast("Literal[0, 1]", towards))
+        yield play(copied(f), adversary, rounds).y.astype(np.uint8)
 
 
 class _Branch(NamedTuple):
@@ -341,9 +337,7 @@ def _beam(f: Any, rounds: int, width: int, deadline: float) -> Iterator[Outcomes
 def _branches(f: Any, before: _Branch) -> Iterator[_Branch]:
     for y in (0, 1):
         f = restored(f, before.state)
-        p = f.predict()
-        said = f.scored(y) if hasattr(f, "scored") else p
-        f.observe(y)
+        said = played(f, y)
         errors = before.errors | {said: before.errors.get(said, 0.0) + y - said}
         bound = certified(f)
         certificate = sum(map(abs, errors.values())) if bound is None else float(bound)

@@ -5,11 +5,11 @@ docs/sperner.md has the theorem and its proof.
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from truecast import _check
+from truecast.certificate import round_up
 from truecast.errors import InputError, OrderError, StateError
 from truecast.state import Saveable
 
@@ -143,8 +143,7 @@ class Sperner(Saveable):
     def a_priori(self, rounds: int) -> float:
         """The bound on the joint distance, in total, proved before the first of `rounds` rounds."""
         rounds = _check.whole_number("rounds", rounds, least=0, most=_check.MOST_ROUNDS)
-        m = self._grid
-        return _up(Fraction(4 * rounds, 3 * m) + Fraction(3 * (m + 1) * (m + 2), 4))
+        return round_up(_bound(rounds, self._grid))
 
     @property
     def exact_bound(self) -> Fraction:
@@ -164,7 +163,7 @@ class Sperner(Saveable):
     @property
     def bound(self) -> float:
         """`exact_bound`, rounded up."""
-        return _up(self.exact_bound)
+        return round_up(self.exact_bound)
 
     # Labels
 
@@ -263,16 +262,11 @@ def _beyond(first: Vertex, second: Vertex) -> Vertex:
 def _best_grid(rounds: int) -> int:
     """Return the m with the least bound."""
     about = round((8 * rounds / 9) ** (1 / 3))
-    return min(
-        range(max(1, about - 2), about + 3),
-        key=lambda m: Fraction(4 * rounds, 3 * m) + Fraction(3 * (m + 1) * (m + 2), 4),
-    )
+    return min(range(max(1, about - 2), about + 3), key=lambda m: _bound(rounds, m))
 
 
-def _up(value: Fraction) -> float:
-    """Return the fraction as a float that is not below it."""
-    near = float(value)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+def _bound(rounds: int, m: int) -> Fraction:
+    return Fraction(4 * rounds, 3 * m) + Fraction(3 * (m + 1) * (m + 2), 4)
 
 
 def _seats(saved: object, m: int) -> dict[Vertex, list[int]]:

@@ -116,11 +116,10 @@ def tournament(
     )
     horizons = _distinct("horizons", horizons, least=1, most=MAX_ROUNDS)
     seeds = _distinct("seeds", _counted(seeds), least=0, most=_MOST_SEED)
-    workers = (
-        threads()
-        if workers is None
-        else _check.whole_number("workers", workers, least=1, most=1024)
-    )
+    if workers is None:
+        workers = threads()
+    else:
+        workers = _check.whole_number("workers", workers, least=1, most=1024)
     rtol = 0.0 if rtol == 0 else _check.between("rtol", rtol, 0, 1)
     time_limit = _check.between("time_limit", time_limit, 0, math.inf)
     if progress is not None and not callable(progress):
@@ -131,9 +130,9 @@ def tournament(
         _refuse_what_cannot_travel("forecasters", forecasters)
         _refuse_what_cannot_travel("adversaries", adversaries)
     games = list(schedule(forecasters, adversaries, horizons, seeds))
-    work = partial(_measured, rtol=rtol, time_limit=time_limit)
+    work = partial(Game.measured, rtol=rtol, time_limit=time_limit)
     with nullcontext() if path is None else closing(_journal(path, rtol, time_limit)) as journal:
-        played = _played(games, work, workers, journal, progress or _silent)
+        played = _played(games, work, workers, journal, progress)
     return Results(tuple(played[game.key] for game in games), rtol)
 
 
@@ -142,21 +141,22 @@ def _played(
     work: Callable[[Game], tuple[Key, Row]],
     workers: int,
     journal: Journal | None,
-    progress: Callable[[int, int], None],
+    progress: Callable[[int, int], None] | None,
 ) -> dict[Key, Row]:
     """Play what is not in the journal, long games first so that none is left for the end."""
+    tell = progress or (lambda done, total: None)
     played = {} if journal is None else journal.played
     missing = sorted(
         (game for game in games if game.key not in played), key=lambda game: -game.rounds
     )
     before = len(games) - len(missing)
-    progress(before, len(games))
+    tell(before, len(games))
     with closing(_at_work(work, missing, min(workers, len(missing)))) as finished:
         for done, (key, row) in enumerate(finished, before + 1):
             played[key] = row
             if journal is not None:
                 journal.add(key, row)
-            progress(done, len(games))
+            tell(done, len(games))
     return played
 
 
@@ -169,18 +169,10 @@ def _at_work(
         yield from map(work, games)
 
 
-def _measured(game: Game, *, rtol: float, time_limit: float) -> tuple[Key, Row]:
-    return game.key, game.measured(rtol, time_limit)
-
-
 def _journal(path: str | Path, rtol: float, time_limit: float) -> Journal:
     from truecast import __version__
 
     return Journal.open(path, {"version": __version__, "rtol": rtol, "time_limit": time_limit})
-
-
-def _silent(done: int, total: int) -> None:
-    pass
 
 
 def _named(argument: str, players: object, good: Callable[[Any], bool], what: str) -> None:

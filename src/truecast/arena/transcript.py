@@ -119,11 +119,5 @@ def written(
     outcomes = y.astype(np.int64)  # bytes would overflow in whatever a reader makes of them
     p.setflags(write=False)
     outcomes.setflags(write=False)
-    return Transcript(
-        repr(forecaster),
-        repr(adversary),
-        seed,
-        p,
-        outcomes,
-        getattr(forecaster, "certificate", None),
-    )
+    certificate = getattr(forecaster, "certificate", None)
+    return Transcript(repr(forecaster), repr(adversary), seed, p, outcomes, certificate)

@@ -152,6 +152,7 @@ def _as_json(found: ClassTallies, finding: ClassFinding) -> dict[str, Any]:
             "sentences": finding.sentences,
             "off": list(finding.off),
             "off_where_predicted": list(finding.off_top),
+            "confidence_off": finding.confidence_off,
         }
     counts = {"rows": found.rows, "skipped": found.skipped, "pooled": found.pooled}
     more: dict[str, Any] = {"confusion": found.tally.confusion.tolist()}

@@ -62,8 +62,9 @@ def report(
         check_outputs({"-o": output}, file)
         columns = {"outcome": outcome, "scores": scores, "weight": weight, "group": by}
         counts = tallied_classes(file, skip_bad=skip_bad, **columns, **classes, **cells)
+        options = _reading_options(**cells, normalize=classes["normalize"], skip_bad=skip_bad)
         if counts.names.labels:
-            _write_classes(cast("ClassTallies", counts), output, title)
+            _write_classes(cast("ClassTallies", counts), output, title, options)
             return
         found = cast("Tallies", counts)
         from truecast.cli.course import course_of_file
@@ -78,6 +79,7 @@ def report(
             source=found.name,
             outcome=found.names.outcome,
             group=by or "group",
+            options=options,
             skipped=found.skipped,
             times=course_of_file(file, found.names, found.rows, skip_bad=skip_bad),
         )
@@ -88,7 +90,20 @@ def report(
         say(f"report written to {shown(str(output))}")
 
 
-def _write_classes(found: ClassTallies, output: Path, title: str | None) -> None:
+def _reading_options(
+    *, positive: str | None, percent: bool, decimal: str, normalize: bool, skip_bad: int
+) -> list[str]:
+    """Return how the file was read, for the command that the page suggests."""
+    options = [] if positive is None else ["--positive", positive]
+    options += ["--percent"] if percent else []
+    options += [] if decimal == "." else ["--decimal", decimal]
+    options += ["--normalize"] if normalize else []
+    return options + ["--skip-bad"] * skip_bad
+
+
+def _write_classes(
+    found: ClassTallies, output: Path, title: str | None, options: list[str]
+) -> None:
     from truecast.report import html_report
 
     page = html_report(
@@ -99,6 +114,7 @@ def _write_classes(found: ClassTallies, output: Path, title: str | None) -> None
         outcome=found.names.outcome,
         score=",".join(found.names.scores),
         group=found.names.group,
+        options=options,
         skipped=found.skipped,
     )
     with writing(output, "-o"):

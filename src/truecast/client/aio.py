@@ -5,27 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from truecast.client.calls import MOST_ROWS, Call, Calls, Groups, Score, Steps
-from truecast.client.connection import (
-    address,
-    arguments,
-    confirmed,
-    httpx_or_explain,
-    is_unconnected,
-    options,
-)
+from truecast.client.calls import Call, Groups, Score, Steps
+from truecast.client.connection import Connected, arguments, confirmed
 from truecast.client.results import ServedForecast, ServedOutcome
-from truecast.client.tries import Tries
 
 __all__ = ["AsyncClient"]
 
 Result = TypeVar("Result")
 
 
-class AsyncClient:
+class AsyncClient(Connected):
     """`Client` for asyncio: the same methods, to be awaited, in an `async with`.
 
     Parameters
@@ -48,19 +39,7 @@ class AsyncClient:
     ['learned', 'learned', 'learned']
     """
 
-    def __init__(
-        self,
-        url: str,
-        token: str | None = None,
-        *,
-        timeout: float = 10.0,
-        retries: int = 4,
-        most_rows: int = MOST_ROWS,
-    ) -> None:
-        self._calls = Calls(most_rows)
-        self._retries = retries
-        self._httpx = httpx_or_explain()
-        self._http = self._httpx.AsyncClient(**options(url, token, timeout, retries))
+    _kind = "AsyncClient"
 
     async def create(self, stream: str, **choices: Any) -> dict[str, Any]:
         """Create a stream: see `Client.create`."""
@@ -147,12 +126,7 @@ class AsyncClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def _run(self, steps: Steps[Result]) -> Result:
@@ -166,13 +140,12 @@ class AsyncClient:
             answer = await self._sent(call)
 
     async def _sent(self, call: Call) -> Any:
-        tries = Tries(call, self._retries, address(self._http))
-        request = arguments(call)
+        tries, request = self._tries(call), arguments(call)
         while True:
             try:
                 answer = await self._http.request(**request)
             except self._httpx.TransportError as error:
-                wait: float | None = tries.lost(error, not is_unconnected(self._httpx, error))
+                wait: float | None = tries.lost(error, self._was_connected(error))
             else:
                 wait = tries.answered(answer.status_code, answer.headers, answer.content)
             if wait is None:

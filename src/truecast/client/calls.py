@@ -87,11 +87,9 @@ class Calls:
     ) -> Steps[list[ServedForecast]]:
         """Ask for many, in requests of at most `most_rows`."""
         columns = {"score": list(map(_plain, scores))}
-        columns["id"] = _column("ids", ids, columns["score"])
+        columns["id"] = [given or new_id() for given in _column("ids", ids, columns["score"])]
         if groups is not None:
             columns["groups"] = _column("groups", groups, columns["score"])
-        made = [given or new_id() for given in columns["id"]]
-        columns["id"] = made
         answers: list[ServedForecast] = []
         for rows in self._batches(columns):
             answer = yield Call("POST", _path(stream, "forecasts"), {"forecasts": rows})

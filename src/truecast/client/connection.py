@@ -3,28 +3,52 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from truecast.client.calls import Call
-from truecast.client.tries import encoded
+from truecast.client.calls import MOST_ROWS, Call, Calls
+from truecast.client.tries import Tries, encoded
 from truecast.errors import InputError
 
-__all__ = ["address", "arguments", "confirmed", "httpx_or_explain", "is_unconnected", "options"]
+__all__ = ["Connected", "arguments", "confirmed"]
 
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
-def httpx_or_explain() -> Any:
-    """Import httpx, or say how to get it."""
-    try:
-        import httpx
-    except ImportError as error:
-        raise ImportError("a client needs httpx: pip install 'truecast[client]'") from error
-    return httpx
+class Connected:
+    """What both clients are made with, and keep; `_kind` is the client of httpx that sends."""
+
+    _kind: ClassVar[str]
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        timeout: float = 10.0,
+        retries: int = 4,
+        most_rows: int = MOST_ROWS,
+    ) -> None:
+        self._calls = Calls(most_rows)
+        self._retries = retries
+        try:
+            import httpx
+        except ImportError as error:
+            raise ImportError("a client needs httpx: pip install 'truecast[client]'") from error
+        self._httpx: Any = httpx
+        self._http: Any = getattr(httpx, self._kind)(**_options(url, token, timeout, retries))
+
+    def _tries(self, call: Call) -> Tries:
+        url = self._http.base_url
+        return Tries(call, self._retries, f"{url.scheme}://{url.netloc.decode()}")
+
+    def _was_connected(self, error: Exception) -> bool:
+        """Whether something of the request may have reached the service."""
+        httpx = self._httpx
+        return not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
 
 
-def options(url: str, token: str | None, timeout: float, retries: int) -> dict[str, Any]:
+def _options(url: str, token: str | None, timeout: float, retries: int) -> dict[str, Any]:
     """Check what a client is made with; return what httpx takes."""
     parts = urlsplit(url) if isinstance(url, str) else None
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
@@ -47,12 +71,6 @@ def options(url: str, token: str | None, timeout: float, retries: int) -> dict[s
     }
 
 
-def address(http: Any) -> str:
-    """Return where a client of httpx sends to, without a name and password."""
-    url = http.base_url
-    return f"{url.scheme}://{url.netloc.decode()}"
-
-
 def arguments(call: Call) -> dict[str, Any]:
     """Return a call as arguments of httpx's `request`."""
     found: dict[str, Any] = {"method": call.method, "url": call.path}
@@ -61,11 +79,6 @@ def arguments(call: Call) -> dict[str, Any]:
     if (content := encoded(call)) is not None:
         found |= {"content": content, "headers": {"content-type": "application/json"}}
     return found
-
-
-def is_unconnected(httpx: Any, error: Exception) -> bool:
-    """Whether nothing of the request can have reached the service."""
-    return isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
 
 
 def confirmed(stream: str, confirm: str) -> None:

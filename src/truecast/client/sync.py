@@ -5,27 +5,18 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from truecast.client.calls import MOST_ROWS, Call, Calls, Groups, Score, Steps
-from truecast.client.connection import (
-    address,
-    arguments,
-    confirmed,
-    httpx_or_explain,
-    is_unconnected,
-    options,
-)
+from truecast.client.calls import Call, Groups, Score, Steps
+from truecast.client.connection import Connected, arguments, confirmed
 from truecast.client.results import ServedForecast, ServedOutcome
-from truecast.client.tries import Tries
 
 __all__ = ["Client"]
 
 Result = TypeVar("Result")
 
 
-class Client:
+class Client(Connected):
     """Talks to `truecast serve`: scores go out, calibrated probabilities come back.
 
     Retries are safe. Every forecast has an id before it is first sent, and the service answers the
@@ -71,19 +62,7 @@ class Client:
     (0.83, 'learned', 'duplicate')
     """
 
-    def __init__(
-        self,
-        url: str,
-        token: str | None = None,
-        *,
-        timeout: float = 10.0,
-        retries: int = 4,
-        most_rows: int = MOST_ROWS,
-    ) -> None:
-        self._calls = Calls(most_rows)
-        self._retries = retries
-        self._httpx = httpx_or_explain()
-        self._http = self._httpx.Client(**options(url, token, timeout, retries))
+    _kind = "Client"
 
     def create(self, stream: str, **choices: Any) -> dict[str, Any]:
         """Create a stream.
@@ -221,12 +200,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _run(self, steps: Steps[Result]) -> Result:
@@ -240,13 +214,12 @@ class Client:
             answer = self._sent(call)
 
     def _sent(self, call: Call) -> Any:
-        tries = Tries(call, self._retries, address(self._http))
-        request = arguments(call)
+        tries, request = self._tries(call), arguments(call)
         while True:
             try:
                 answer = self._http.request(**request)
             except self._httpx.TransportError as error:
-                wait: float | None = tries.lost(error, not is_unconnected(self._httpx, error))
+                wait: float | None = tries.lost(error, self._was_connected(error))
             else:
                 wait = tries.answered(answer.status_code, answer.headers, answer.content)
             if wait is None:

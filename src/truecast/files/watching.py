@@ -23,40 +23,15 @@ from truecast.files.source import OpenTable
 from truecast.files.times import Times
 from truecast.files.unfinished import lock
 from truecast.monitor import ClassMonitor, Finding, Monitor
+from truecast.monitor.dates import MOST_DATES, Dates
 
-__all__ = ["Alarm", "Dates", "WatchRun"]
+__all__ = ["Alarm", "WatchRun"]
 
 _BEGIN = b'{"format": "truecast", '
 _SLICE = 4096  # rows after which alarms are looked for
-_MOST_DATES = 2048
 _MOST = 1 << 53
 
 Opener = Callable[[Callable[[], bool] | None], AbstractContextManager[tuple[OpenTable, Names]]]
-
-
-class Dates:
-    """When forecasts were made, by their number: at most 2,048 of them, evenly apart."""
-
-    def __init__(self, points: list[list[Any]] | None = None, step: int = 1) -> None:
-        self._points = points or []
-        self._step = step
-
-    def add(self, first: int, times: list[Any]) -> None:
-        """Take note of the times of some forecasts, the first of which has this number."""
-        for number in range(first + -first % self._step, first + len(times), self._step):
-            self._points.append([number, times[number - first]])
-            if len(self._points) > _MOST_DATES:
-                self._points = self._points[::2]
-                self._step *= 2
-
-    def at(self, number: float) -> str | None:
-        """Return when about a forecast was made, in words; None if nobody knows."""
-        before = [time for at, time in self._points if at <= number]
-        return str(before[-1]) if before else None
-
-    def record(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {"points": self._points, "step": self._step}
 
 
 @dataclass(frozen=True)
@@ -217,7 +192,8 @@ class WatchRun:
     ) -> None:
         self.alarms += count
         row = part.place(min(max(finding.round - first, 0), len(part) - 1))
-        when, since = self.dates.at(finding.round), self.dates.at(finding.since)
+        when = _in_words(self.dates.at(finding.round))
+        since = _in_words(self.dates.at(finding.since))
         who = group
         if isinstance(self.monitors[score], ClassMonitor):
             who = "confidence" if group is None else None
@@ -268,7 +244,7 @@ class WatchRun:
         step = dates.get("step") if isinstance(dates, dict) else None
         if (
             not isinstance(points, list)
-            or len(points) > _MOST_DATES
+            or len(points) > MOST_DATES
             or any(not isinstance(each, list) or len(each) != 2 for each in points)
             or any(type(each[0]) is not int for each in points)
             or type(step) is not int
@@ -334,3 +310,7 @@ def _moment(time: Any) -> Any:
         text = when.replace(tzinfo=None).isoformat(sep=" ", timespec="minutes")
         return text.removesuffix(" 00:00")
     return time.item() if hasattr(time, "item") else time
+
+
+def _in_words(time: Any) -> str | None:
+    return None if time is None else str(time)

@@ -10,9 +10,9 @@ import numpy as np
 
 from truecast.errors import InputError
 from truecast.measures.smooth import smooth_calibration_error
-from truecast.plot.reliability import LEGEND, LINE, ReliabilityDiagram, diagram_of, importance
+from truecast.plot.reliability import LINE, ReliabilityDiagram, diagram_of, importance
 from truecast.plot.spread import even_edges
-from truecast.plot.style import decimals, fitting, new_figure, room, tidy, width_of
+from truecast.plot.style import LEGEND, decimals, fitting, new_figure, room, tidy, width_of
 from truecast.tally import Tally, as_tally
 
 __all__ = ["BeforeAfter", "before_after"]
@@ -48,17 +48,12 @@ class BeforeAfter:
         rates = self.before.rates(span), self.after.rates(span)
         shown = min(low for low, _ in rates), max(high for _, high in rates)
         pairs = (
-            ("before", self.before, self.error_before),
-            ("after", self.after, self.error_after),
+            (left, "before", self.before, self.error_before),
+            (right, "after", self.after, self.error_after),
         )
-        scores = (
-            self.before.brier.score,
-            self.after.brier.score,
-            self.error_before,
-            self.error_after,
-        )
+        scores = [score for _, _, diagram, error in pairs for score in (diagram.brier.score, error)]
         digits = min(decimals(*scores), 2 + decimals(max(scores)))
-        for side, (name, diagram, error) in zip((left, right), pairs, strict=True):
+        for side, name, diagram, error in pairs:
             diagram.draw_on(side, span, shown)
             brier = f"{diagram.brier.score:.{digits}f}"
             smooth = f"{error:.{digits}f}"
@@ -81,10 +76,8 @@ def _alone(left: Any, right: Any) -> bool:
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     figure = left.figure
-    return isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine) and set(figure.axes) == {
-        left,
-        right,
-    }
+    constrained = isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine)
+    return constrained and set(figure.axes) == {left, right}
 
 
 def _draw_legend(left: Any, right: Any) -> None:
@@ -101,30 +94,20 @@ def _draw_legend(left: Any, right: Any) -> None:
     wanted = sorted(named, key=importance)
     width, height = (72 * side / figure.dpi for side in (figure.bbox.width, figure.bbox.height))
     lines = min(2, int(max(0, height - _DIAGRAMS) / 2 / LINE))
-    fits = (
-        wanted[:number]
-        for number in range(len(wanted), 0, -1)
-        if _columns(wanted[:number], lines, width)
-    )
-    if shown := next(fits, []):
-        columns = _columns(shown, lines, width)
-        figure.legend(
-            [named[label] for label in shown],
-            shown,
-            loc="outside lower center",
-            ncols=columns,
-            **LEGEND,
-        )
+    for number in range(len(wanted), 0, -1):
+        shown = wanted[:number]
+        if columns := _columns(shown, lines, width):
+            handles = [named[label] for label in shown]
+            style = {"loc": "outside lower center", "handlelength": 1.4, **LEGEND}
+            figure.legend(handles, shown, ncols=columns, **style)
+            return
 
 
 def _columns(labels: list[str], lines: int, width: float) -> int:
     """Return how many columns of labels fit into these lines; 0 if none does."""
     columns = math.ceil(len(labels) / lines) if lines else 0
-    return (
-        columns
-        if columns * (max(width_of(label, "small") for label in labels) + _HANDLE) <= width
-        else 0
-    )
+    wide = columns * (max(width_of(label, "small") for label in labels) + _HANDLE) > width
+    return 0 if wide else columns
 
 
 def before_after(

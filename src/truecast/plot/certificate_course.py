@@ -17,7 +17,18 @@ from truecast.errors import InputError
 from truecast.forecasters import Guard
 from truecast.forecasters.base import OutcomeForecaster
 from truecast.plot.spread import frozen
-from truecast.plot.style import COLORS, GREY, clear, fitting, ink, new_figure, quiet, room, tidy
+from truecast.plot.style import (
+    COLORS,
+    GREY,
+    LEGEND,
+    clear,
+    ink,
+    label,
+    new_figure,
+    quiet,
+    room,
+    tidy,
+)
 from truecast.recalibrate import Recalibrator
 
 __all__ = ["CertificateCourse", "certificate_course"]
@@ -65,11 +76,9 @@ class CertificateCourse:
     def draw(self, axes: Any = None) -> Any:
         """Draw on matplotlib axes, or on new ones; return the figure.
 
-        Both scales are logarithmic.
-
-        Dots are the computed distances. If the bounds differ, or the certificate is smaller, a bar
-        reaches from the lower bound to the smallest upper bound. Nothing is drawn between the dots,
-        because nothing is known there.
+        Both scales are logarithmic. Dots are the computed distances. If the bounds differ, or the
+        certificate is smaller, a bar reaches from the lower bound to the smallest upper bound.
+        Nothing is drawn between the dots, because nothing is known there.
         """
         axes = new_figure(5.2, 4.0).add_subplot() if axes is None else axes
         wide = room(axes)[0] > 220
@@ -86,17 +95,8 @@ class CertificateCourse:
         axes.set_ylim(least, 1.5 * max(self.paper[-1], self.a_priori[-1]))
         axes.minorticks_off()
         quiet(axes)
-        axes.set_xlabel("T, rounds")
-        axes.set_ylabel("in total")
-        axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
-        style = {
-            "fontsize": "small",
-            "framealpha": 0.6,
-            "edgecolor": "none",
-            "borderpad": 0.2,
-            "labelspacing": 0.3,
-        }
-        clear(axes, axes.legend(loc="lower right", **style))
+        label(axes, "T, rounds", "in total", self._titles())
+        clear(axes, axes.legend(loc="lower right", labelspacing=0.3, **LEGEND))
         tidy(axes)
         return axes.figure
 
@@ -105,10 +105,10 @@ class CertificateCourse:
         """The least upper bound of the distance where computed: `upper`, or the certificate."""
         return np.minimum(self.upper, self.certificate[np.searchsorted(self.rounds, self.measured)])
 
-    def _draw_distances(self, axes: Any, least: float, label: str) -> None:
+    def _draw_distances(self, axes: Any, least: float, name: str) -> None:
         at, low, high = self.measured, self.lower, self.at_most
         seen = high > least
-        axes.plot(at[seen], high[seen], ls="", marker="o", ms=4.5, color=COLORS[2], label=label)
+        axes.plot(at[seen], high[seen], ls="", marker="o", ms=4.5, color=COLORS[2], label=name)
         axes.vlines(
             at[seen], np.clip(low, least, high)[seen], high[seen], color=COLORS[2], alpha=0.5, lw=3
         )

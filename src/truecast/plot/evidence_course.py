@@ -12,7 +12,7 @@ from truecast import _check
 from truecast.errors import InputError
 from truecast.monitor import Finding, Monitor
 from truecast.plot.spread import frozen
-from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, quiet, room, tidy
+from truecast.plot.style import COLORS, GREY, ink, label, new_figure, quiet, tidy
 
 __all__ = ["EvidenceCourse", "evidence_course"]
 
@@ -81,9 +81,7 @@ class EvidenceCourse:
         axes.set_ylim(_LEAST if min(low) < 0.01 else 0.01, 30 * max(self.threshold, *high))
         axes.minorticks_off()
         quiet(axes)
-        axes.set_xlabel("round" if self.times is None else "time")
-        axes.set_ylabel("evidence")
-        axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
+        label(axes, "round" if self.times is None else "time", "evidence", self._titles())
         if self.times is not None:
             axes.tick_params(axis="x", rotation=25)
         tidy(axes)

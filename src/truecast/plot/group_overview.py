@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -88,22 +88,10 @@ class GroupOverview:
         at, error, high = np.arange(shown), self.error[:shown], self.chance_high[:shown]
         axes.barh(at, high, min(0.62, 9 * shown / height), color=GREY, alpha=0.4, lw=0, zorder=2)
         axes.plot(self.chance[:shown], at, ls="", marker="|", ms=6, color=GREY, zorder=3)
-        for chosen, fill in (
-            (self.adjusted[:shown] < 0.05, COLORS[2]),
-            (~(self.adjusted[:shown] < 0.05), "none"),
-        ):
-            color = COLORS[2] if fill != "none" else COLORS[0]
-            axes.plot(
-                error[chosen],
-                at[chosen],
-                ls="",
-                marker="o",
-                ms=5,
-                mfc=fill,
-                mec=color,
-                mew=1.3,
-                zorder=4,
-            )
+        off = self.adjusted[:shown] < 0.05
+        for chosen, fill, color in ((off, COLORS[2], COLORS[2]), (~off, "none", COLORS[0])):
+            style = {"ls": "", "marker": "o", "ms": 5, "mfc": fill, "mec": color, "mew": 1.3}
+            axes.plot(error[chosen], at[chosen], zorder=4, **style)
         axes.set_xlim(0, 1.06 * float(np.nanmax(np.append(error, high))) or 1.0)
         axes.set_ylim(shown - 0.4, -0.6)
         self._label(axes, at, width)
@@ -219,20 +207,12 @@ def group_overview(
         row.test(resamples, level, rng, len(rows))
     # the untested keep their order, behind
     rows.sort(key=lambda row: row.p_value if row.p_value == row.p_value else 2.0)
-    columns = {name: frozen(np.array([getattr(row, name) for row in rows])) for name in _COLUMNS}
+    columns = {
+        column.name: frozen(np.array([getattr(row, column.name) for row in rows]))
+        for column in fields(GroupOverview)
+        if column.name not in ("names", "level")
+    }
     return GroupOverview(tuple(row.name for row in rows), level=level, **columns)
-
-
-_COLUMNS = (
-    "rounds",
-    "mean_outcome",
-    "mean_forecast",
-    "error",
-    "chance",
-    "chance_high",
-    "p_value",
-    "brier",
-)
 
 
 class _GroupFigures:
@@ -268,11 +248,8 @@ def _tallies(
     """Return the groups that have rounds."""
     if isinstance(y_true, Mapping):
         if not (y_prob is None and groups is None and sample_weight is None):
-            raise InputError(
-                "y_prob",
-                "groups and sample_weight must be left out beside a mapping of tallies",
-                y_prob,
-            )
+            rule = "groups and sample_weight must be left out beside a mapping of tallies"
+            raise InputError("y_prob", rule, y_prob)
         tallies = {_check.label(name): tally for name, tally in y_true.items()}
         for tally in tallies.values():
             if not isinstance(tally, Tally):
@@ -280,11 +257,8 @@ def _tallies(
                     "y_true", "must be a mapping from groups to tallies, or outcomes", tally
                 )
     elif y_prob is None or groups is None:
-        raise InputError(
-            "groups",
-            "and y_prob are needed unless the first argument is a mapping of tallies",
-            groups,
-        )
+        rule = "and y_prob are needed unless the first argument is a mapping of tallies"
+        raise InputError("groups", rule, groups)
     else:
         tallies = _split(y_true, y_prob, groups, sample_weight)
     found = {name: tally for name, tally in tallies.items() if tally.total}
@@ -298,11 +272,9 @@ def _split(
 ) -> dict[str | int | None, Tally]:
     """Return the tally of each group, in order of appearance."""
     y, p = _check.predictions(y_true, y_prob)
-    weights = (
-        None
-        if sample_weight is None
-        else _check.sample_weight(sample_weight, y_true, y_prob, len(y))
-    )
+    weights = None
+    if sample_weight is not None:
+        weights = _check.sample_weight(sample_weight, y_true, y_prob, len(y))
     labels = _check.labels(groups, len(y), y_prob)
     numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     codes = np.fromiter(map(numbers.__getitem__, labels), np.int64, len(y))
@@ -319,11 +291,8 @@ def _split(
 
 def _short(count: float) -> str:
     """Return a large number in few characters."""
-    power = next(
-        power for power in (1, 2, 3, 4, 5, 6) if count < 10 ** (3 * power + 3) or power == 6
-    )
-    number = count / 10 ** (3 * power)
-    return f"{number:.3g}" + ("", "k", "M", "G", "T", "P", "E")[power]
+    power = min((len(f"{count:.0f}") - 1) // 3, 6)
+    return f"{count / 10 ** (3 * power):.3g}" + ("", "k", "M", "G", "T", "P", "E")[power]
 
 
 def _labels(names: Sequence[str | int | None], counts: Sequence[str], width: float) -> list[str]:

@@ -14,7 +14,7 @@ from truecast.errors import InputError
 from truecast.forecasters import OneStepAhead
 from truecast.ladder import Ladder
 from truecast.plot.spread import frozen
-from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, quiet, room, tidy
+from truecast.plot.style import COLORS, GREY, LEGEND, ink, label, new_figure, quiet, room, tidy
 from truecast.split_ladder import SplitLadder
 
 __all__ = ["LadderState", "ladder_state"]
@@ -66,8 +66,9 @@ class LadderState:
         axes = new_figure(5.6, 3.6).add_subplot() if axes is None else axes
         # biases are not above 0 to its left, and not below from it on
         right = int(self.open_cells.argmax()) + 1
-        ends = self.points[right - 1 : right + 1]
-        cell = axes.axvspan(*ends, color=COLORS[1], alpha=0.35, lw=0.8, zorder=1)
+        cell = axes.axvspan(
+            *self.points[right - 1 : right + 1], color=COLORS[1], alpha=0.35, lw=0.8, zorder=1
+        )
         for part in (slice(right), slice(right, None)):
             sides = self.low[part], self.high[part]
             allowed = axes.fill_between(
@@ -80,28 +81,17 @@ class LadderState:
         ):
             axes.vlines(self.points[side], 0, self.biases[side], color=color, lw=thick, zorder=3)
             if thick > 2:
-                axes.plot(
-                    self.points[side],
-                    self.biases[side],
-                    ls="",
-                    marker=marker,
-                    ms=5,
-                    color=color,
-                    zorder=4,
-                )
+                ends = {"ls": "", "marker": marker, "ms": 5, "color": color, "zorder": 4}
+                axes.plot(self.points[side], self.biases[side], **ends)
         axes.axhline(0, color=ink(axes), lw=0.8, zorder=3)
         axes.set_xlim(0, 1)
         low, high = min(self.low.min(), -0.5), max(self.high.max(), 0.5)
         axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
         quiet(axes)
         if room(axes)[0] > 220:
-            style = {"fontsize": "small", "framealpha": 0.6, "edgecolor": "none", "borderpad": 0.2}
-            axes.legend(
-                [allowed, cell], ["the invariant allows", "open"], loc="upper left", **style
-            )
-        axes.set_xlabel("point of the ladder")
-        axes.set_ylabel("bias")
-        axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
+            names = ["the invariant allows", "open"]
+            axes.legend([allowed, cell], names, loc="upper left", **LEGEND)
+        label(axes, "point of the ladder", "bias", self._titles())
         tidy(axes)
         return axes.figure
 
@@ -154,13 +144,9 @@ def ladder_state(forecaster: Any) -> LadderState:
     low, high = np.where(left, points - 1, 0.0), np.where(left, 0.0, points)
     for side in (low, high):
         side[[0, -1]] = 0.0  # 0 is never credited with a one, nor 1 with a zero
-    name = (
-        repr(forecaster)
-        if not isinstance(forecaster, OneStepAhead)
-        else f"OneStepAhead(grid={forecaster.grid})"
-    )
+    own = not isinstance(forecaster, OneStepAhead)
     return LadderState(
-        name=name,
+        name=repr(forecaster) if own else f"OneStepAhead(grid={forecaster.grid})",
         rounds=ladder.rounds,
         points=frozen(points),
         biases=frozen(biases),

@@ -16,8 +16,8 @@ from truecast.plot.style import (
     COLORS,
     decimals,
     few_ticks,
-    fitting,
     ink,
+    label,
     new_figure,
     quiet,
     room,
@@ -101,21 +101,15 @@ class Miscalibration:
         axes.axhline(0, color=ink(axes), lw=0.8, zorder=2)
         axes.set_xlim(self.edges[0], self.edges[-1])
         heights = np.concatenate((line, self.gaps, [-0.1 * tall, 0.1 * tall]))
-        words = (
-            max(0.3, 28 / room(axes)[1])
-            * float(np.ptp(heights))
-            / (1 - 2 * max(0.15, 28 / room(axes)[1]))
-        )
+        line_share = 28 / room(axes)[1]  # of the height, for two lines of words
+        words = max(0.3, line_share) * float(np.ptp(heights)) / (1 - 2 * max(0.15, line_share))
         axes.set_ylim(heights.min() - words, heights.max() + words)
         quiet(axes)
         few_ticks(axes)
         axes.tick_params(left=False, labelleft=False)
         self._draw_words(axes)
-        axes.set_xlabel("forecast")
-        axes.set_ylabel(
-            "too high  |  too low", y=min(max(axes.transLimits.transform((0, 0))[1], 0.35), 0.65)
-        )
-        axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
+        label(axes, "forecast", "too high  |  too low", self._titles())
+        axes.yaxis.label.set_y(min(max(axes.transLimits.transform((0, 0))[1], 0.35), 0.65))
         tidy(axes)
         return axes.figure
 
@@ -153,11 +147,9 @@ class Miscalibration:
                 y, side = (0.97, "top") if above else (0.03, "bottom")
                 axes.text(x / width, y, text, va=side, **style)
         if not self.stretches:
-            text = (
-                "nothing stands out from chance"
-                if isinstance(self.total, int)
-                else "real weights: chance unknown"
-            )
+            text = "nothing stands out from chance"
+            if not isinstance(self.total, int):
+                text = "real weights: chance unknown"
             axes.text(0.5, 0.97, text, va="top", **style)
 
     def _titles(self) -> list[str]:
@@ -184,11 +176,9 @@ def miscalibration(
 ) -> Miscalibration:
     """Return where forecasts are too high or too low, and what each part adds to the error.
 
-    That is the smooth calibration error.
-
-    Chance adds to the error everywhere, of the order of 1/sqrt(T) in total; `stretches` are where
-    there is more. Several functions may attain the error; this one is from
-    `smooth_calibration_witness`.
+    The error is the smooth calibration error. Chance adds to it everywhere, of the order of
+    1/sqrt(T) in total; `stretches` are where there is more. Several functions may attain the error;
+    this one is from `smooth_calibration_witness`.
 
     Parameters
     ----------

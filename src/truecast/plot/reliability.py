@@ -18,10 +18,11 @@ from truecast.plot.spread import even_edges, in_bins
 from truecast.plot.style import (
     COLORS,
     GREY,
+    LEGEND,
     decimals,
     few_ticks,
-    fitting,
     ink,
+    label,
     new_figure,
     quiet,
     room,
@@ -37,13 +38,6 @@ _STRIP = 0.28  # of the height: how much more the histograms take
 _FEW = 20  # forecasts between which nothing is drawn
 _BAND = 200  # resamples
 _OFF = COLORS[2]
-LEGEND: dict[str, Any] = {
-    "fontsize": "small",
-    "handlelength": 1.4,
-    "framealpha": 0.6,
-    "edgecolor": "none",
-    "borderpad": 0.2,
-}
 _CELLS = 1 << 10  # of what is shown, to be resampled
 _MOST_CELLS = 1 << 14  # of [0, 1]
 
@@ -118,9 +112,7 @@ class ReliabilityDiagram:
         quiet(axes)
         few_ticks(axes)
         self._draw_histograms(axes, bottom, strip)
-        axes.set_xlabel("forecast")
-        axes.set_ylabel("mean outcome")
-        axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
+        label(axes, "forecast", "mean outcome", self._titles())
         self._draw_legend(axes, span)
         tidy(axes)
         return axes.figure
@@ -159,11 +151,8 @@ class ReliabilityDiagram:
         if self.band is None:
             return
         band = self.band
-        style = {
-            "color": GREY,
-            "zorder": 1,
-            "label": f"{100 * self.band.level:.3g} % if calibrated",
-        }
+        name = f"{100 * band.level:.3g} % if calibrated"
+        style = {"color": GREY, "zorder": 1, "label": name}
         if len(band.p) > _FEW:
             axes.fill_between(band.p, band.lower, band.upper, alpha=0.4, lw=0, **style)
         else:  # between a few forecasts there is nothing
@@ -174,16 +163,9 @@ class ReliabilityDiagram:
     def _draw_curve(self, axes: Any) -> None:
         curve = self.curve
         ends = np.stack((curve.lower, curve.upper), axis=1).reshape(-1)
-        label = "best increasing curve (CORP)"
-        axes.plot(
-            ends,
-            np.repeat(curve.rate, 2),
-            color=COLORS[0],
-            lw=0.9,
-            alpha=0.8,
-            zorder=3,
-            label=label,
-        )
+        style = {"color": COLORS[0], "lw": 0.9, "alpha": 0.8, "zorder": 3}
+        name = "best increasing curve (CORP)"
+        axes.plot(ends, np.repeat(curve.rate, 2), label=name, **style)
 
     def _draw_ranges(self, axes: Any) -> None:
         for marked, color, marker in ((False, COLORS[0], "o"), (True, _OFF, "D")):
@@ -196,8 +178,8 @@ class ReliabilityDiagram:
             if isinstance(self.total, int):
                 low, high = np.array([part.interval(self.level) for part in parts]).T
                 axes.vlines(forecasts, low, high, color=color, lw=1.2, zorder=4)
-            label = "off beyond chance" if marked else "mean outcome in a range"
-            style = {"color": color, "marker": marker, "lw": 0, "zorder": 5, "label": label}
+            name = "off beyond chance" if marked else "mean outcome in a range"
+            style = {"color": color, "marker": marker, "lw": 0, "zorder": 5, "label": name}
             axes.scatter(forecasts, rates, s=12 + 160 * share, **style)
 
     def _draw_histograms(self, axes: Any, bottom: float, height: float) -> None:
@@ -229,11 +211,9 @@ class ReliabilityDiagram:
         middle = (self.curve.lower + self.curve.upper) / 2
         seen = (middle >= span[0]) & (middle <= span[1])
         over = float((self.curve.rate - middle)[seen].sum()) > 0
-        place = (
-            {"loc": "lower right", "bbox_to_anchor": (1, _STRIP / (1 + _STRIP))}
-            if over
-            else {"loc": "upper left"}
-        )
+        place: dict[str, Any] = {"loc": "upper left"}
+        if over:
+            place = {"loc": "lower right", "bbox_to_anchor": (1, _STRIP / (1 + _STRIP))}
         handles, labels = axes.get_legend_handles_labels()
         named = dict(zip(labels, handles, strict=True))
         wanted = sorted(named, key=importance)
@@ -243,7 +223,7 @@ class ReliabilityDiagram:
         shown = wanted[:most]
         if not shown or width_of(max(shown, key=len), "small") > width - 48:
             return
-        axes.legend([named[label] for label in shown], shown, **LEGEND, **place)
+        axes.legend([named[label] for label in shown], shown, handlelength=1.4, **LEGEND, **place)
 
     def _titles(self) -> list[str]:
         """The same in more and in fewer words."""

@@ -14,12 +14,14 @@ __all__ = [
     "COLORS",
     "DASHES",
     "GREY",
+    "LEGEND",
     "MARKERS",
     "clear",
     "decimals",
     "few_ticks",
     "fitting",
     "ink",
+    "label",
     "name_ends",
     "new_figure",
     "quiet",
@@ -34,6 +36,13 @@ COLORS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "x", "+", "<", ">", "p", "*")
 DASHES = ("-", "--", "-.")
 GREY = "#999999"
+#: legends on what is drawn
+LEGEND: dict[str, Any] = {
+    "fontsize": "small",
+    "framealpha": 0.6,
+    "edgecolor": "none",
+    "borderpad": 0.2,
+}
 _APART = 6  # pixels between a legend and what is beside it
 _ROOMY = 170  # points: axes that are larger each way have room for all words
 
@@ -75,6 +84,13 @@ def fitting(texts: Sequence[str], width: float, size: str | float) -> str:
     return next((text for text in texts if width_of(text, size) <= width), texts[-1])
 
 
+def label(axes: Any, x: str, y: str, titles: Sequence[str]) -> None:
+    """Name both axes, and write the first title above them that fits."""
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.set_title(fitting(titles, room(axes)[0], "small"), fontsize="small")
+
+
 def decimals(*parts: float) -> int:
     """Return how many decimals show two digits of the smallest part, within reason."""
     smallest = min((part for part in parts if part > 0), default=1.0)
@@ -91,11 +107,11 @@ def few_ticks(axes: Any) -> None:
         axes.locator_params(axis="x", nbins=int(min(10, max(2, room(axes)[0] / 42))))
 
 
-def quiet(axes: Any) -> None:
+def quiet(axes: Any, size: str | float = "small") -> None:
     """Give the axes a faint grid behind what is drawn, and small labels."""
     axes.grid(color=GREY, alpha=0.35, lw=0.6)
     axes.set_axisbelow(True)
-    axes.tick_params(labelsize="small")
+    axes.tick_params(labelsize=size)
 
 
 def name_ends(

@@ -12,6 +12,7 @@ from truecast.arc import LOWER_DISTANCE, root_of
 from truecast.certificate import ArcCertificate
 from truecast.ledger import certify
 from truecast.recalibrate.class_rows import Label
+from truecast.splitting import splitting_gap
 
 __all__ = ["ClassCertificate", "certify_classes"]
 
@@ -38,15 +39,18 @@ class ClassCertificate:
         A certificate for the rounds in which a class was the most probable, the first of them if
         there were several. No budget is kept for these: their `a_priori` is the number of rounds.
     lower_distance : float
-        The sum of the classes' lower distances to calibration is at most this.
+        The sum of the classes' lower distances to calibration, which let rounds be split, is at
+        most this.
+    bound : float
+        The sum of the classes' distances to calibration is at most this: the sum of their bounds.
     smooth_error : float
         The sum of the classes' smooth calibration errors, in total, is at most this.
     top_distance : float
         The sum of the lower distances of `top` is at most this: calibration of the top label. It
         bounds that of the confidence, too.
     a_priori : float
-        `lower_distance` for all the energy that the budget allowed, whatever the outcomes
-        (docs/classes.md, theorem 3).
+        What `bound` would be for all the energy that the budget allowed, whatever the outcomes
+        (docs/classes.md, theorem 3). Never below `bound`.
     brier : float
         Mean of the sum over classes of (forecast - outcome)^2, from 0 to 2; nan before the first
         outcome.
@@ -58,6 +62,7 @@ class ClassCertificate:
     classes: dict[Label, ArcCertificate]
     top: dict[Label, ArcCertificate]
     lower_distance: float
+    bound: float
     smooth_error: float
     top_distance: float
     a_priori: float
@@ -66,13 +71,13 @@ class ClassCertificate:
 
     @property
     def worst(self) -> Label:
-        """The class with the largest bound on its lower distance, the first if there are ties."""
-        return max(self.classes, key=lambda name: self.classes[name].lower_distance)
+        """The class with the largest bound on its distance, the first if there are ties."""
+        return max(self.classes, key=lambda name: self.classes[name].bound)
 
     @property
     def per_round(self) -> float:
-        """`lower_distance` divided by the number of forecasts; 0 before the first outcome."""
-        return self.lower_distance / max(self.rounds + self.unresolved, 1)
+        """`bound` divided by the number of forecasts; 0 before the first outcome."""
+        return self.bound / max(self.rounds + self.unresolved, 1)
 
     def __str__(self) -> str:
         late = f" and {self.unresolved:,} without an outcome" if self.unresolved else ""
@@ -80,11 +85,12 @@ class ClassCertificate:
         return "\n".join(
             [
                 f"after {counted(self.rounds, 'round')}{late}, {len(self.classes)} classes",
-                f"  distances of the classes, summed  <= {self.lower_distance:,.4f} in total, "
+                f"  distances of the classes, summed  <= {self.bound:,.4f} in total, "
                 f"{self.per_round:.6f} a round",
-                f"    the largest: {self.worst!r:<20} <= {worst.lower_distance:,.4f}",
+                f"    the largest: {self.worst!r:<20} <= {worst.bound:,.4f}",
+                f"    if rounds may be split          <= {self.lower_distance:,.4f}",
+                f"      of the top label              <= {self.top_distance:,.4f}",
                 f"    smooth errors, summed           <= {self.smooth_error:,.4f}",
-                f"  of the top label                  <= {self.top_distance:,.4f}",
                 f"  the budget allows                 <= {self.a_priori:,.4f}",
                 f"  Brier score                          {self.brier:.6f} (0 to 2)",
             ]
@@ -100,15 +106,16 @@ def certify_classes(
     made = sum(classes[0][:3])
     rounds = classes[0][0]
     squared_error = sum(parts[3] for parts in classes)
-    lower = _summed(each, "lower_distance")
+    bound = _summed(each, "bound")
     return ClassCertificate(
         rounds=rounds,
         classes=each,
         top=tops,
-        lower_distance=lower,
+        lower_distance=_summed(each, "lower_distance"),
+        bound=bound,
         smooth_error=_summed(each, "smooth_error"),
         top_distance=_summed(tops, "lower_distance"),
-        a_priori=max(lower, min(_allowed(classes), float(made * len(names)))),
+        a_priori=max(bound, min(_allowed(classes), float(made * len(names)))),
         brier=squared_error / rounds if rounds else math.nan,
         unresolved=classes[0][1] + classes[0][2],
     )
@@ -124,5 +131,6 @@ def _allowed(classes: list[tuple[Any, ...]]) -> float:
     gross: float = sum(parts[5] for parts in classes)
     beyond: float = sum(parts[6] * 2.0**-40 + parts[7] * 2.0**-32 for parts in classes)
     root = root_of(max(classes[0][8], sum(parts[4] for parts in classes)), gross)
-    most = LOWER_DISTANCE * math.sqrt(len(classes)) * root
-    return (most + beyond + len(classes) * rounds * 2.0**-33) * _UP
+    lower = LOWER_DISTANCE * math.sqrt(len(classes)) * root
+    rest = beyond + len(classes) * (rounds * 2.0**-33 + splitting_gap(rounds))
+    return (lower + rest) * _UP

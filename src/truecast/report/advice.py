@@ -12,7 +12,7 @@ from truecast.measures.finder import SIGNIFICANT
 from truecast.report.findings import Finding, judged_by
 from truecast.report.markup import join, name
 from truecast.report.numerals import count, p_value, percent, probability, roughly
-from truecast.report.verdict import gain, place, turned, verdict
+from truecast.report.verdict import QUIET, gain, off_in_parts, place, turned, verdict
 
 if TYPE_CHECKING:
     from truecast.report.context import Context
@@ -43,7 +43,8 @@ def advice(finding: Finding, context: Context) -> list[Advice]:
     first = (
         _calibration(finding, context) if finding.after is None else _after(finding, finding.after)
     )
-    return [first, *_groups(finding), *_sharpness(finding), *_certainty(finding)]
+    certainty = [away_from_certainty()] if finding.impossible else []
+    return [first, *_groups(finding), *_sharpness(finding), *certainty]
 
 
 def _calibration(finding: Finding, context: Context) -> Advice:
@@ -58,6 +59,8 @@ def _calibration(finding: Finding, context: Context) -> Advice:
             f"{why} Or recalibrate, which reverses them.",
             _line(finding, context),
         )
+    if kind in QUIET and off_in_parts(finding):
+        return _recalibrate_parts(finding, context)
     if kind == "off":
         kept = "It keeps what separates events from non-events"
         why = f"{kept}: {gain(finding)}, and one that follows drift may do better."
@@ -76,6 +79,16 @@ def _calibration(finding: Finding, context: Context) -> Advice:
     return Advice("Leave the forecasts as they are.", why)
 
 
+def _recalibrate_parts(finding: Finding, context: Context) -> Advice:
+    """Say what to do about forecasts that are right on average only."""
+    parts = " and ".join(off_in_parts(finding))
+    why = f"Errors cancel over all rounds, but {parts}."
+    if any("group" in part for part in off_in_parts(finding)) and _worth_it(finding):
+        return Advice("Recalibrate each group.", why, _line(finding, context))
+    why = f"{why} A recalibrator follows what changes."
+    return Advice("Recalibrate.", why, _line(finding, context))
+
+
 def _not_by_much(finding: Finding) -> str:
     """Say what is marked, and how sure that is."""
     most = min(finding.marked, key=lambda part: part.p_value)
@@ -91,16 +104,18 @@ def _line(finding: Finding, context: Context) -> str:
         return _PYTHON
     names = {"--outcome": context.outcome, "--score": finding.name if context.score_known else None}
     names["--by"] = context.group if _worth_it(finding) else None
-    return recalibrate_line(context.source, names)
+    return recalibrate_line(context, names)
 
 
-def recalibrate_line(source: str, names: Mapping[str, str | None]) -> str:
+def recalibrate_line(context: Context, names: Mapping[str, str | None]) -> str:
     """Return the command that recalibrates a file, with those options that have a value."""
+    source = context.source or "-"
     options = [
         part for option, column in names.items() if column is not None for part in (option, column)
     ]
     ending = "".join(PurePath(source).suffixes[-2 if source.endswith(_PACKED) else -1 :])
-    return shlex.join(["truecast", "recalibrate", source, *options, "-o", f"recalibrated{ending}"])
+    words = [source, *options, *context.options, "-o", f"recalibrated{ending}"]
+    return shlex.join(["truecast", "recalibrate", *words])
 
 
 def _worth_it(finding: Finding) -> bool:
@@ -142,11 +157,9 @@ def _after(finding: Finding, later: Finding) -> Advice:
         )
         return Advice("Keep the forecasts as they were.", why)
     if calmer:
-        fell = after.discrimination < before.discrimination
-        lost = (
-            " They separate events from non-events less well: discrimination fell." if fell else ""
-        )
-        why = f"Their smooth calibration error is lower, their {score} is not.{lost}"
+        why = f"Their smooth calibration error is lower, their {score} is not."
+        if after.discrimination < before.discrimination:
+            why += " They separate events from non-events less well: discrimination fell."
         return Advice("Use the recalibrated forecasts if you need calibration.", why)
     return Advice(
         "Keep the forecasts as they were.",
@@ -161,12 +174,9 @@ def _groups(finding: Finding) -> list[Advice]:
     forecast = float(overview.mean_forecast[0])
     rate = float(overview.mean_outcome[0])
     means = f"Its mean forecast is {probability(forecast)}, its mean outcome {probability(rate)}"
-    alone = (
-        "; each group can be recalibrated separately (--by, or group= in Python)"
-        if _worth_it(finding)
-        else ""
-    )
-    return [Advice(join(("Look at ", name(overview.names[0]), ".")), f"{means}{alone}.")]
+    if _worth_it(finding):
+        means += "; each group can be recalibrated separately (--by, or group= in Python)"
+    return [Advice(join(("Look at ", name(overview.names[0]), ".")), f"{means}.")]
 
 
 def _sharpness(finding: Finding) -> list[Advice]:
@@ -192,12 +202,6 @@ def _sharpness(finding: Finding) -> list[Advice]:
         )
         steps.append(Advice(do, why))
     return steps
-
-
-def _certainty(finding: Finding) -> list[Advice]:
-    if not finding.impossible:
-        return []
-    return [away_from_certainty()]
 
 
 def away_from_certainty() -> Advice:

@@ -38,11 +38,15 @@ from truecast.report.svg import (
 )
 
 if TYPE_CHECKING:
+    from truecast.measures.corp import ReliabilityCurve
     from truecast.measures.finder import Stretch
+    from truecast.measures.uncertainty import Band
     from truecast.plot import Miscalibration, ReliabilityDiagram
     from truecast.report.course import TimeCourse
 
 __all__ = [
+    "band_of_chance",
+    "best_curve",
     "course_chart",
     "evidence_chart",
     "group_strip",
@@ -62,19 +66,17 @@ def reliability_chart(diagram: ReliabilityDiagram, label: str) -> Markup:
     low, high = diagram.edges[[0, -1]].tolist()
     top, bottom, base = 24.0, 24.0 + _SIDE, 24.0 + _SIDE + 124.0
     both = diagram.zeros + diagram.ones
-    x, y = scale(low, high, _LEFT, _RIGHT), scale(*_rates(diagram), bottom, top)
+    rates = _rates(diagram)
+    x, y = scale(low, high, _LEFT, _RIGHT), scale(*rates, bottom, top)
     height = scale(0.0, float(both.max()), base, base - 76.0)
     parts = [
         text(0, 12, "share that came true", kind="label"),
         *_ruled(x, ticks(low, high), top, bottom),
-        *(rule(_LEFT, y(tick), _RIGHT, y(tick), "grid") for tick in ticks(*_rates(diagram))),
-        *(
-            text(_LEFT - 6, y(tick) + 4, probability(tick), "end")
-            for tick in ticks(*_rates(diagram))
-        ),
-        *_band(diagram, x, y),
+        *(rule(_LEFT, y(tick), _RIGHT, y(tick), "grid") for tick in ticks(*rates)),
+        *(text(_LEFT - 6, y(tick) + 4, probability(tick), "end") for tick in ticks(*rates)),
+        None if diagram.band is None else band_of_chance(diagram.band, x, y, _SIDE, rates),
         line([low, high], [low, high], x, y, "ideal"),
-        *_curve(diagram, x, y),
+        best_curve(diagram.curve, x, y),
         text(_LEFT, base - 84, f"how often (highest bar {count(both.max().item())})"),
         bars(diagram.edges, diagram.ones, both, x, height, "zeros"),
         bars(diagram.edges, 0 * both, diagram.ones, x, height, "ones"),
@@ -117,11 +119,9 @@ def miscalibration_chart(picture: Miscalibration, label: str) -> Markup:
 def group_strip(error: float, high: float, most: float, label: str) -> Markup:
     """Return a group's error as a dot, over a bar of what chance gives."""
     x = scale(0.0, most or 1.0, 5.0, 155.0)
-    bar = (
-        None
-        if math.isnan(high)
-        else tag("path", d=box(5.0, 6.0, float(x(high)), 14.0), class_="band")
-    )
+    bar = None
+    if not math.isnan(high):
+        bar = tag("path", d=box(5.0, 6.0, float(x(high)), 14.0), class_="band")
     parts = (bar, rule(5.0, 2.0, 5.0, 18.0), dot(x(error), 10.0, "4"))
     return tag("svg", *parts, viewBox="0 0 160 20", role="img", aria_label=label)
 
@@ -131,16 +131,12 @@ def course_chart(course: TimeCourse, label: str) -> Markup:
     top, bottom = 24.0, 184.0
     edges = np.arange(len(course.rounds) + 1, dtype=np.float64)
     most = max(float(side.max()) for side in (course.rate, course.forecast + 2 * course.noise))
-    x, y = (
-        scale(0.0, edges[-1], _LEFT, _RIGHT),
-        scale(0.0, min(1.0, 1.1 * most) or 1.0, bottom, top),
-    )
+    high = min(1.0, 1.1 * most) or 1.0
+    x, y = scale(0.0, edges[-1], _LEFT, _RIGHT), scale(0.0, high, bottom, top)
     middles = (edges[:-1] + edges[1:]) / 2
-    band = np.clip(
-        np.stack((course.forecast - 2 * course.noise, course.forecast + 2 * course.noise)), 0, 1
-    )
-    around = points(np.append(middles, middles[::-1]), np.append(band[0], band[1][::-1]), x, y)
-    marks = ticks(0.0, min(1.0, 1.1 * most) or 1.0)
+    lower, upper = (np.clip(course.forecast + k * course.noise, 0, 1) for k in (-2, 2))
+    around = points(np.append(middles, middles[::-1]), np.append(lower, upper[::-1]), x, y)
+    marks = ticks(0.0, high)
     after = [] if course.after is None else [line(middles, course.after, x, y, "afterline")]
     parts = [
         text(0, 12, "share that came true, and forecasts", kind="label"),
@@ -274,30 +270,30 @@ def _mark(value: float) -> str:
 def _ruled(
     x: Scale, at: list[float], top: float, bottom: float, *, named: bool = True
 ) -> list[Markup]:
-    names = (
-        [text(x(tick), bottom + 17, probability(tick), "middle") for tick in at] if named else []
-    )
-    return [*(rule(x(tick), top, x(tick), bottom, "grid") for tick in at), *names]
+    lines = [rule(x(tick), top, x(tick), bottom, "grid") for tick in at]
+    if not named:
+        return lines
+    return lines + [text(x(tick), bottom + 17, probability(tick), "middle") for tick in at]
 
 
-def _band(diagram: ReliabilityDiagram, x: Scale, y: Scale) -> list[Markup]:
-    band = diagram.band
-    if band is None:
-        return []
-    p = band.p if len(band.p) < _SIDE / 2 else np.linspace(band.p[0], band.p[-1], int(_SIDE / 2))
+def band_of_chance(
+    band: Band, x: Scale, y: Scale, side: float, rates: tuple[float, float] = (0.0, 1.0)
+) -> Markup:
+    """Return where the curve would be by chance, in a diagram of this side and these rates."""
+    p = band.p if len(band.p) < side / 2 else np.linspace(band.p[0], band.p[-1], int(side / 2))
     lower, upper = (
-        np.clip(np.interp(p, band.p, side), *_rates(diagram)) for side in (band.lower, band.upper)
+        np.clip(np.interp(p, band.p, ends), *rates) for ends in (band.lower, band.upper)
     )
     if len(p) == 1:
-        return [rule(x(p[0]), y(lower[0]), x(p[0]), y(upper[0]), "bandline")]
+        return rule(x(p[0]), y(lower[0]), x(p[0]), y(upper[0]), "bandline")
     around = points(np.concatenate((p, p[::-1])), np.concatenate((lower, upper[::-1])), x, y)
-    return [tag("polygon", points=around, class_="band")]
+    return tag("polygon", points=around, class_="band")
 
 
-def _curve(diagram: ReliabilityDiagram, x: Scale, y: Scale) -> list[Markup]:
-    curve = diagram.curve
+def best_curve(curve: ReliabilityCurve, x: Scale, y: Scale) -> Markup:
+    """Return the best increasing curve, step by step."""
     ends = np.stack((curve.lower, curve.upper), 1).reshape(-1)
-    return [line(ends, np.repeat(curve.rate, 2), x, y, "curve")]
+    return line(ends, np.repeat(curve.rate, 2), x, y, "curve")
 
 
 def _witness(picture: Miscalibration, x: Scale, roof: float, floor: float) -> list[Markup]:
@@ -309,11 +305,9 @@ def _witness(picture: Miscalibration, x: Scale, roof: float, floor: float) -> li
         text(_LEFT - 6, y(mark) + 4, _mark(mark), "end")
         for mark in _with_room(tuple(ticks(*ends)), y)
     ]
-    curve = (
-        line(picture.p, swing, x, y, "weightline")
-        if len(picture.p) > 1
-        else dot(x(picture.p[0]), y(swing[0]))
-    )
+    curve = line(picture.p, swing, x, y, "weightline")
+    if len(picture.p) == 1:
+        curve = dot(x(picture.p[0]), y(swing[0]))
     return [rule(_LEFT, y(0.0), _RIGHT, y(0.0)), *marks, curve]
 
 
@@ -324,27 +318,18 @@ def _witness_title(picture: Miscalibration) -> str:
 
 def _reliability_tips(diagram: ReliabilityDiagram) -> list[str | None]:
     middles = (diagram.edges[:-1] + diagram.edges[1:]) / 2
-    band = (
-        f", by chance {' to '.join(between(low, high))}" for low, high in _chance(diagram).tolist()
-    )
-    lines = list(band) if diagram.band is not None else [""] * len(middles)
+    band, chance = diagram.band, [""] * len(middles)
+    if band is not None:
+        ends = [np.interp(middles, band.p, side).tolist() for side in (band.lower, band.upper)]
+        chance = [f", by chance {' to '.join(between(*pair))}" for pair in zip(*ends, strict=True)]
     tips: list[str | None] = []
     for k, (zeros, ones) in enumerate(
         zip(diagram.zeros.tolist(), diagram.ones.tolist(), strict=True)
     ):
         outcomes = f"{rounds(zeros + ones)}, {percent(ones / ((zeros + ones) or 1))} came true"
-        curve = f"best increasing curve {probability(float(diagram.curve(middles[k])))}{lines[k]}"
+        curve = f"best increasing curve {probability(float(diagram.curve(middles[k])))}{chance[k]}"
         tips.append(f"{_bin(diagram.edges, k)}\n{outcomes}\n{curve}" if zeros + ones else None)
     return tips
-
-
-def _chance(diagram: ReliabilityDiagram) -> NDArray[np.float64]:
-    """Return the ends of the band in the middle of each bin."""
-    middles = (diagram.edges[:-1] + diagram.edges[1:]) / 2
-    band = diagram.band
-    if band is None:
-        return np.zeros((len(middles), 2))
-    return np.stack([np.interp(middles, band.p, side) for side in (band.lower, band.upper)], 1)
 
 
 def _miscalibration_tips(picture: Miscalibration) -> list[str | None]:

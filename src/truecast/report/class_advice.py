@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["class_advice"]
 
+_NAMED = 5  # groups in a sentence
 _PYTHON = "p = tc.Recalibrator(classes=names).forecast_many(scores, outcomes)"
 
 
@@ -34,9 +35,14 @@ def _calibration(finding: ClassFinding, context: Context) -> Advice:
         why = "Each class then follows what happens, and rows still sum to 1."
         return Advice("Recalibrate.", why, _line(finding, context))
     if finding.kind == "weak":
-        which = ", ".join(str(label) for label in finding.off or finding.off_top)
+        labels = finding.off or finding.off_top or ("the confidence",)
+        which = ", ".join(map(str, labels))
         why = f"Errors are larger than chance usually makes ({which}), but not by much."
         return Advice("Look again with more rounds.", why)
+    if finding.groups is not None and finding.groups.off:
+        off = ", ".join(str(group) for group in finding.groups.off[:_NAMED])
+        why = f"Errors cancel over all rounds, but not in each group: {off}."
+        return Advice("Recalibrate each group.", why, _line(finding, context))
     largest = roughly(float(finding.sure.chance_high.max()))
     why = f"Errors of a class up to about {largest} would look like chance here."
     if finding.kind == "few":
@@ -51,7 +57,7 @@ def _after(before: ClassFinding, after: ClassFinding) -> Advice:
     if now.brier.score < was.brier.score:
         more = ", not only their calibration" if calmer else ""
         return Advice("Use the recalibrated forecasts.", f"Their Brier score is better{more}.")
-    if calmer and (before.off or before.off_top):
+    if calmer and (before.off or before.off_top or before.confidence_off):
         return Advice(
             "Use the recalibrated forecasts if you need calibration.",
             "The errors of the classes are smaller, the Brier score is not.",
@@ -73,5 +79,6 @@ def _line(finding: ClassFinding, context: Context) -> str:
         "--outcome": context.outcome,
         "--scores": scores,
         "--classes": None if like_columns else ",".join(labels),
+        "--by": None if finding.groups is None else context.group,
     }
-    return recalibrate_line(context.source, names)
+    return recalibrate_line(context, names)

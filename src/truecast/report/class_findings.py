@@ -11,18 +11,22 @@ import numpy as np
 
 from truecast.measures.class_report import ClassReport, measure_classes
 from truecast.measures.classes import ClassUncertainty, classwise_uncertainty
-from truecast.measures.finder import SIGNIFICANT
+from truecast.measures.families import Chance, chance_of
+from truecast.measures.finder import SIGNIFICANT, Stretch, stretches
 from truecast.report.class_groups import ClassGroups, find_class_groups
-from truecast.report.numerals import p_value, percent, rounds
-from truecast.report.verdict import in_words, proved_kind
+from truecast.report.numerals import p_value, percent, probability, rounds
+from truecast.report.verdict import before_and_after, in_words, proved_kind
 
 if TYPE_CHECKING:
     from truecast._check_classes import Label
     from truecast.class_tally import ClassTally
+    from truecast.tally import Tally
 
 __all__ = ["ClassFinding", "find_classes"]
 
 _NAMED = 5  # classes in a sentence
+_WAYS = 3  # to look at the classes: in all rounds, where predicted, and the confidence
+_RESAMPLES = 999
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +40,9 @@ class ClassFinding:
     sure, sure_top : ClassUncertainty or None
         What chance does to each class, and to each predicted class; None where it was not asked for
         or cannot be told: for real weights.
+    sure_confidence : Chance or None
+        The same of the confidence. It is one test, however many classes there are, so it finds what
+        is spread over many of them.
     groups : ClassGroups or None
         How each group does, if there are groups.
     after : ClassFinding or None
@@ -46,6 +53,7 @@ class ClassFinding:
     figures: ClassReport
     sure: ClassUncertainty | None
     sure_top: ClassUncertainty | None
+    sure_confidence: Chance | None
     groups: ClassGroups | None = None
     after: ClassFinding | None = None
 
@@ -67,18 +75,24 @@ class ClassFinding:
 
     @property
     def p_value(self) -> float | None:
-        """The least p-value, which allows for all classes, and for both ways to look at them."""
-        if self.sure is None or self.sure_top is None:
+        """The least p-value, which allows for all classes, and for all ways to look at them."""
+        if self.sure is None or self.sure_top is None or self.sure_confidence is None:
             return None
-        return min(1.0, 2 * min(self.sure.least_p_value, self.sure_top.least_p_value))
+        least = min(self.sure.least_p_value, self.sure_top.least_p_value)
+        return min(1.0, _WAYS * min(least, self.sure_confidence.p_value))
+
+    @property
+    def confidence_off(self) -> bool:
+        """Whether the confidence is off beyond chance."""
+        sure = self.sure_confidence
+        return sure is not None and _WAYS * sure.p_value < SIGNIFICANT
 
     @property
     def headline(self) -> str:
         """The verdict in a line; of recalibrated forecasts both, before and after."""
         if self.after is None:
             return self._verdict
-        before, after = (_lower(one._verdict) for one in (self, self.after))
-        return f"Before: {before}. After: {after}"
+        return before_and_after(self._verdict, self.after._verdict)
 
     @property
     def _verdict(self) -> str:
@@ -89,10 +103,14 @@ class ClassFinding:
 
     @property
     def _how(self) -> str:
-        """Which classes are off."""
+        """Which classes are off, or how the confidence is."""
         if self.off:
             return f"{_listed(self.off)} off"
-        return f"{_listed(self.off_top)} off where predicted"
+        if self.off_top:
+            return f"{_listed(self.off_top)} off where predicted"
+        too_sure = self.figures.mean_confidence > self.figures.accuracy
+        how = "too sure" if too_sure else "not sure enough"
+        return f"{how} of the class that is predicted"
 
     @property
     def sentences(self) -> list[str]:
@@ -102,17 +120,18 @@ class ClassFinding:
         figures = self.figures
         places = {label: k for k, label in enumerate(figures.labels)}
         said = [self._about(label, places[label]) for label in self.off[:_NAMED]]
+        beyond = ", which chance does not explain" if self.confidence_off else ""
         accuracy = (
             f"The most probable class had {percent(figures.mean_confidence)} on average and came "
-            f"in {percent(figures.accuracy)}."
+            f"in {percent(figures.accuracy)}{beyond}."
         )
         p = self.p_value
         tested = "" if p is None else f"; the least p-value is {p_value(p)}, allowing for all"
         return [
             *said,
             accuracy,
-            "Each class was looked at in all rounds, and in those in which it was predicted"
-            f"{tested}.",
+            "Each class was looked at in all rounds, and in those in which it was predicted; and "
+            f"the confidence{tested}.",
         ]
 
     def _about(self, label: Label, k: int) -> str:
@@ -121,10 +140,14 @@ class ClassFinding:
         impossible = tally.ones[tally.p == 0].sum().item()
         if impossible:
             return f"{label} came in {rounds(impossible)} in which its forecast was 0."
-        forecast, came = self.figures.mean_forecast[k], self.figures.rate[k]
+        found = stretches(tally, resamples=_RESAMPLES)
+        worst = max(found.off, key=lambda part: part.rounds * abs(part.gap), default=found.whole)
+        said, came = percent(worst.forecast), percent(worst.rate)
+        if worst.rounds == tally.total:
+            return f"{label} was forecast with {said} on average and came in {came} of the rounds."
         return (
-            f"{label} was forecast with {percent(forecast)} on average and came in "
-            f"{percent(came)} of the rounds."
+            f"Where {label} was forecast with {_range(worst, tally)}, {said} on average, it came "
+            f"in {came} of the rounds."
         )
 
 
@@ -136,29 +159,28 @@ def find_classes(
     after: ClassTally | None = None,
 ) -> ClassFinding:
     """Compute everything; with 0 resamples, without chance."""
-    sure = top = None
+    sure = top = confidence = None
     if resamples != 0 and not tally.weighted:
         sure = classwise_uncertainty(tally, resamples=resamples)
         top = classwise_uncertainty(tally, notion="top-label", resamples=resamples)
+        rng = np.random.default_rng(0)
+        confidence = chance_of(tally.confidence, resamples or _RESAMPLES, sure.level, rng, _WAYS)
     return ClassFinding(
         tally,
         measure_classes(tally),
         sure,
         top,
+        confidence,
         find_class_groups(groups, resamples) if groups else None,
         None if after is None else find_classes(after, resamples),
     )
 
 
 def _off(sure: ClassUncertainty) -> tuple[Label, ...]:
-    """Return the classes with a small p-value: half, for there are two families of them."""
+    """Return the classes with a small p-value: a third, for there are as many ways to look."""
     adjusted = sure.adjusted
     order = np.argsort(adjusted, kind="stable")
-    return tuple(sure.labels[k] for k in order if 2 * adjusted[k] < SIGNIFICANT)
-
-
-def _lower(text: str) -> str:
-    return text[0].lower() + text[1:]
+    return tuple(sure.labels[k] for k in order if _WAYS * adjusted[k] < SIGNIFICANT)
 
 
 def _listed(labels: tuple[Label, ...]) -> str:
@@ -168,3 +190,11 @@ def _listed(labels: tuple[Label, ...]) -> str:
     if len(labels) > _NAMED:
         return f"{len(labels):,} classes, {', '.join(shown)} first, are"
     return f"{', '.join(shown[:-1])} and {shown[-1]} are"
+
+
+def _range(part: Stretch, tally: Tally) -> str:
+    """Return from where to where a stretch goes, in words; ends that are those of all, without."""
+    low, high = (probability(end, 2) for end in (part.low, part.high))
+    if part.low == tally.p[0]:
+        return f"{high} or less"
+    return f"{low} or more" if part.high == tally.p[-1] else f"{low} to {high}"

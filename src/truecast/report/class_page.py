@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from truecast.measures.corp import reliability_curve
 from truecast.measures.finder import SIGNIFICANT
 from truecast.measures.uncertainty import reliability_band
 from truecast.recalibrate import ClassCertificate
-from truecast.report.charts import group_strip
+from truecast.report.charts import band_of_chance, best_curve, group_strip
 from truecast.report.class_advice import class_advice
 from truecast.report.markup import Markup, different, name, tag
 from truecast.report.numerals import (
@@ -26,17 +27,17 @@ from truecast.report.numerals import (
     probability,
     rounds,
 )
-from truecast.report.sections import advice_list, tile
-from truecast.report.svg import Scale, bars, chart, line, points, rule, scale, text
-from truecast.report.tables import flagged, framed, table_row
-from truecast.report.words import (
-    BEFORE,
-    LATER,
-    groups_sentence,
-    groups_too_small,
-    score_sentence,
-    tiny,
+from truecast.report.sections import (
+    advice_list,
+    compared,
+    facts_list,
+    group_blocks,
+    quiet,
+    tile,
 )
+from truecast.report.svg import bars, chart, line, rule, scale, text
+from truecast.report.tables import changes_table, flagged, framed, scores_changed, table_row
+from truecast.report.words import BEFORE, LATER, at_their_worst, score_sentence
 
 if TYPE_CHECKING:
     from truecast.report.class_findings import ClassFinding
@@ -66,9 +67,10 @@ def class_sections(finding: ClassFinding, context: Context) -> list[Markup]:
         ("classes", "Class by class", _classes(finding)),
     ]
     if finding.groups is not None:
-        earlier = [] if after is None else [tag("p", BEFORE, class_="quiet")]
-        inside = earlier + _groups(finding.groups, context.group or "group")
-        parts.append(("groups", "Groups", inside))
+        earlier = [] if after is None else [quiet(BEFORE)]
+        table = partial(_group_table, finding.groups, context.group or "group")
+        blocks = group_blocks(finding.groups, _GROUPS, table)
+        parts.append(("groups", "Groups", earlier + blocks))
     parts.append(("confusion", "What was predicted, and what came", _confusion(finding)))
     if isinstance(context.certificate, ClassCertificate):
         parts.append(("certificate", "What is proved", _certificate(context.certificate)))
@@ -90,8 +92,8 @@ def _verdict(finding: ClassFinding) -> list[Markup]:
             f"worst: {figure(figures.classwise.worst)}",
         ),
         None if p is None else tile("least p-value", p_value(p), "allowing for all classes"),
-        _compared("Brier score", figures.brier.score, figures.brier.uncertainty),
-        _compared("log loss", figures.log.score, figures.log.uncertainty),
+        compared("Brier score", figures.brier.score, figures.brier.uncertainty, "shares"),
+        compared("log loss", figures.log.score, figures.log.uncertainty, "shares"),
         tile(
             "the predicted class came",
             percent(figures.accuracy),
@@ -116,48 +118,35 @@ def _changed(before: ClassFinding, after: ClassFinding) -> list[Markup]:
         *(f"After: {sentence}" for sentence in after.sentences),
         *(f"Before: {sentence}" for sentence in before.sentences[:-1]),
     ]
-    rows: list[tuple[str, float, float]] = [
-        ("Brier score, sum of classes", was.brier.score, now.brier.score),
-        ("\u2003miscalibration", was.brier.miscalibration, now.brier.miscalibration),
-        ("\u2003discrimination", was.brier.discrimination, now.brier.discrimination),
-        ("Log loss", was.log.score, now.log.score),
+    rows = [
+        *scores_changed("Brier score, sum of classes", was, now),
         ("Classwise smooth errors, summed", was.classwise.sum, now.classwise.sum),
     ]
     if before.sure is not None and after.sure is not None:
         by_chance = float(before.sure.chance.sum()), float(after.sure.chance.sum())
-        rows.append(("\u2003the same by chance", *by_chance))
+        rows.append(("\u2003how large by chance", *by_chance))
     rows += [
         ("Top-label smooth errors, summed", was.top_label.sum, now.top_label.sum),
         ("The predicted class was wrong", 1 - was.accuracy, 1 - now.accuracy),
         ("Always saying the shares: Brier score", was.brier.uncertainty, now.brier.uncertainty),
     ]
-    cells = [table_row([label, *apart(earlier, later)]) for label, earlier, later in rows]
-    caption = "The same rounds. Lower is better, except for discrimination."
     return [
         tag("div", *(tag("p", sentence) for sentence in words), class_=f"verdict {after.kind}"),
-        framed(caption, ("", "before", "after"), cells),
-        tag("p", LATER, class_="quiet"),
+        changes_table(rows),
+        quiet(LATER),
     ]
-
-
-def _compared(term: str, score: float, constant: float) -> Markup:
-    shown, average = apart(score, constant)
-    return tile(term, shown, f"always saying the shares: {average}")
 
 
 def _measured(finding: ClassFinding, context: Context) -> list[Markup]:
     figures = finding.figures
-    facts = [
+    facts: list[tuple[str, object]] = [
         ("source", None if context.source is None else name(context.source)),
         ("rounds" if isinstance(figures.total, int) else "total weight", count(figures.total)),
         ("rows skipped", count(context.skipped) if context.skipped else None),
         ("outcome", None if context.outcome is None else name(context.outcome)),
         ("classes", count(len(figures.labels))),
     ]
-    pairs = [
-        tag("div", tag("dt", term), tag("dd", what)) for term, what in facts if what is not None
-    ]
-    return [tag("dl", *pairs, class_="facts")]
+    return facts_list(facts)
 
 
 def _classes(finding: ClassFinding) -> list[Markup]:
@@ -188,7 +177,7 @@ def _classes(finding: ClassFinding) -> list[Markup]:
     )
     return [
         tag("div", *pictures, class_="multiples pairs" if finding.after else "multiples"),
-        tag("p", caption, class_="quiet"),
+        quiet(caption),
         *(_class_table(side, names, when) for when, side in sides),
     ]
 
@@ -241,10 +230,8 @@ def _class_table(finding: ClassFinding, names: Sequence[str], when: str) -> Mark
     return framed(caption, head, rows)
 
 
-def _groups(groups: ClassGroups, title: str) -> list[Markup]:
-    """Return which groups are off, and a table of those with the most evidence against them."""
-    if tiny(groups):
-        return [tag("p", groups_too_small(groups))]
+def _group_table(groups: ClassGroups, title: str) -> Markup:
+    """Return the groups with the most evidence against them."""
     shown = min(len(groups), _GROUPS)
     names = different(groups.names[:shown])
     adjusted = groups.adjusted
@@ -269,7 +256,7 @@ def _groups(groups: ClassGroups, title: str) -> list[Markup]:
         name(title),
         "adjusted p\N{NON-BREAKING HYPHEN}value",
         "classwise errors, summed",
-        "the same by chance",
+        "how large by chance",
         "worst class",
         "top-label errors, summed",
         "confi\N{SOFT HYPHEN}dence error",
@@ -282,23 +269,13 @@ def _groups(groups: ClassGroups, title: str) -> list[Markup]:
         "errors. An asterisk marks groups with a class that is off beyond chance, allowing for all "
         "classes and all groups."
     )
-    hidden = len(groups) - shown
-    more = f" {counted(hidden, 'more group')}, with less evidence, not shown." if hidden else ""
-    note = "A group without evidence need not be calibrated: it may be small." + more
-    return [
-        tag("p", groups_sentence(groups)),
-        framed(caption, head, rows),
-        tag("p", note, class_="quiet"),
-    ]
+    return framed(caption, head, rows)
 
 
 def _certificate(certificate: ClassCertificate) -> list[Markup]:
     """Return what is proved about each class, and what that does not tell."""
-    made = certificate.rounds + certificate.unresolved
     late = certificate.unresolved
-    worst = (
-        f", with the {count(late)} whose outcome is missing counted at their worst" if late else ""
-    )
+    made, worst = certificate.rounds + late, at_their_worst(late)
     sentences = [
         f"The distances of the {count(len(certificate.classes))} classes to perfect calibration "
         f"sum to at most {figure(certificate.per_round)} a round over these {rounds(made)}{worst}: "
@@ -320,16 +297,15 @@ def class_chart(tally: Tally, label: str) -> Markup:
     at = np.minimum((tally.p * _BINS).astype(np.int64), _BINS - 1)
     often = np.bincount(at, tally.weights, _BINS)
     height = scale(0.0, float(often.max()), bottom + _BELOW, bottom + 12)
-    curve = reliability_curve(tally)
-    ends = np.stack((curve.lower, curve.upper), 1).reshape(-1)
+    band = None if tally.weighted else reliability_band(tally, resamples=_RESAMPLES)
     marks = (0.0, 0.5, 1.0)
     parts = [
         *(rule(_LEFT, y(mark), _LEFT + _SIDE, y(mark), "grid") for mark in marks),
         *(rule(x(mark), _TOP, x(mark), bottom, "grid") for mark in marks),
         *(text(_LEFT - 5, y(mark) + 4, probability(mark), "end") for mark in marks),
-        *_band(tally, x, y),
+        None if band is None else band_of_chance(band, x, y, _SIDE),
         line([0.0, 1.0], [0.0, 1.0], x, y, "ideal"),
-        line(ends, np.repeat(curve.rate, 2), x, y, "curve"),
+        best_curve(reliability_curve(tally), x, y),
         bars(edges, 0 * often, often, x, height, "zeros"),
         rule(_LEFT, bottom + _BELOW, _LEFT + _SIDE, bottom + _BELOW),
         *(text(x(mark), bottom + _BELOW + 15, probability(mark), "middle") for mark in marks),
@@ -337,23 +313,11 @@ def class_chart(tally: Tally, label: str) -> Markup:
     return chart(label, _WIDTH, bottom + _BELOW + 20, parts)
 
 
-def _band(tally: Tally, x: Scale, y: Scale) -> list[Markup]:
-    if tally.weighted:
-        return []
-    band = reliability_band(tally, resamples=_RESAMPLES)
-    p = band.p if len(band.p) < _SIDE / 2 else np.linspace(band.p[0], band.p[-1], int(_SIDE / 2))
-    lower, upper = (np.interp(p, band.p, side) for side in (band.lower, band.upper))
-    if len(p) == 1:
-        return [rule(x(p[0]), y(lower[0]), x(p[0]), y(upper[0]), "bandline")]
-    around = points(np.concatenate((p, p[::-1])), np.concatenate((lower, upper[::-1])), x, y)
-    return [tag("polygon", points=around, class_="band")]
-
-
 def _confusion(finding: ClassFinding) -> list[Markup]:
     """Return the table of predicted and actual classes; of recalibrated forecasts, if any."""
     if finding.after is not None:
-        about = tag("p", "This is about the recalibrated forecasts.", class_="quiet")
-        return [about, *_confusion(finding.after)]
+        about = "This is about the recalibrated forecasts."
+        return [quiet(about), *_confusion(finding.after)]
     table = finding.tally.confusion
     names = different(finding.figures.labels)
     both = table.sum(axis=0) + table.sum(axis=1)

@@ -25,3 +25,4 @@ class Context:
     date: str | None
     certificate: Certificate | ArcCertificate | ClassCertificate | None
     score: str | None = None
+    options: tuple[str, ...] = ()  # of the command, with which the file was read

@@ -98,23 +98,10 @@ class RunningCourse:
         later = p if after is None else after
         forecasts, outcomes, last = (np.asarray(column, np.float64) for column in (p, y, later))
         if not len(seconds) == len(forecasts) == len(outcomes):
-            raise InputError(
-                "times",
-                f"must have an entry for each of the {len(outcomes):,} rounds",
-                len(seconds),
-            )
-        columns = np.stack(
-            (
-                np.ones(len(forecasts)),
-                outcomes,
-                forecasts,
-                forecasts * (1 - forecasts),
-                last,
-                seconds,
-                seconds,
-            ),
-            1,
-        )
+            rule = f"must have an entry for each of the {len(outcomes):,} rounds"
+            raise InputError("times", rule, len(seconds))
+        one, variance = np.ones(len(forecasts)), forecasts * (1 - forecasts)
+        columns = np.stack((one, outcomes, forecasts, variance, last, seconds, seconds), 1)
         self._watch(seconds, outcomes, forecasts, None if after is None else last)
         self._count(columns)
 

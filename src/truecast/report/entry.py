@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import html
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
@@ -58,13 +58,8 @@ class HtmlReport:
 
     def __str__(self) -> str:
         lines = [f"  {score}: {verdict}" for score, verdict in self.verdicts.items()]
-        return "\n".join(
-            [
-                self.title,
-                *lines,
-                f"  {len(self.html.encode()):,} bytes of HTML: save(path), or show in a notebook",
-            ]
-        )
+        size = f"  {len(self.html.encode()):,} bytes of HTML: save(path), or show in a notebook"
+        return "\n".join([self.title, *lines, size])
 
     def _repr_html_(self) -> str:
         style = "width:100%;height:80vh;border:1px solid #8886;border-radius:6px"
@@ -89,6 +84,7 @@ def html_report(
     outcome: str | None = None,
     score: str | None = None,
     group: str | None = None,
+    options: Sequence[str] = (),
     skipped: int = 0,
     date: str | datetime.date | None = None,
     level: float = 0.9,
@@ -128,6 +124,9 @@ def html_report(
     title, source, outcome, score, group
         Names of the page, the file and the columns (of several classes, with commas between them).
         They are shown unchanged, never as markup.
+    options
+        More options of the command with which the file was read, such as ("--positive", "yes"):
+        for the command that the page suggests.
     skipped
         How many rows could not be read.
     date
@@ -161,7 +160,7 @@ def html_report(
     and 30 KB more for each further score. Resamples are of forecasts pooled in at most 2,048 cells.
     """
     several = not isinstance(y_true, Mapping) and of_classes(y_true, y_prob, labels)
-    options: dict[str, Any] = {
+    chosen: dict[str, Any] = {
         "level": _check.between("level", level, 0, 1),
         "random_state": _check.whole_number("random_state", random_state, least=0, most=2**63 - 1),
     }
@@ -177,6 +176,7 @@ def html_report(
         date=date.isoformat() if isinstance(date, datetime.date) else _text("date", date),
         certificate=_certificate(certificate),
         score=_text("score", score),
+        options=tuple(options),
     )
     if several:
         given = _ClassRounds(y_true, y_prob, labels, sample_weight, normalize)
@@ -184,9 +184,9 @@ def html_report(
     if isinstance(certificate, ClassCertificate):
         raise InputError("certificate", "must be of outcomes 0 or 1, as the forecasts", certificate)
     tallies = _tallies(y_true, y_prob, sample_weight, _text("score", score) or "forecast")
-    overviews = _overviews(groups, tallies, (y_true, y_prob, sample_weight), options)
+    overviews = _overviews(groups, tallies, (y_true, y_prob, sample_weight), chosen)
     later = None if after is None else _after(after, tallies, y_true, sample_weight)
-    options |= {"after": later, "resamples": resamples, "bins": _BINS[len(tallies) > 1]}
+    chosen |= {"after": later, "resamples": resamples, "bins": _BINS[len(tallies) > 1]}
     courses = _courses(times, tallies, (y_true, y_prob, sample_weight), after)
     findings = [
         find(
@@ -195,7 +195,7 @@ def html_report(
             groups=overviews.get(name),
             course=courses.get(name),
             label=label,
-            **options,
+            **chosen,
         )
         for (name, tally), label in zip(tallies.items(), different(tallies), strict=True)
     ]
@@ -265,9 +265,8 @@ def _of_classes(
 
 def _title(source: str | None, after: bool) -> str:
     if after:
-        return "Before and after recalibration" + (
-            "" if source is None else f": {PurePath(source).name}"
-        )
+        file = "" if source is None else f": {PurePath(source).name}"
+        return f"Before and after recalibration{file}"
     return "Calibration report" if source is None else f"Calibration of {PurePath(source).name}"
 
 
@@ -280,10 +279,10 @@ def _tallies(y_true: Any, y_prob: Any, sample_weight: Any, score: str) -> dict[s
     if isinstance(y_true, Mapping):
         if y_prob is not None or sample_weight is not None:
             raise InputError("y_prob", "and sample_weight must be left out beside tallies", y_prob)
-        found = {
-            _check.text("y_true", name): as_tally(_tally("y_true", tally))
-            for name, tally in y_true.items()
-        }
+        for tally in y_true.values():
+            if not isinstance(tally, Tally):
+                raise InputError("y_true", "must be a Tally", tally)
+        found = {_check.text("y_true", name): as_tally(tally) for name, tally in y_true.items()}
     elif isinstance(y_prob, Mapping):
         found = {
             _check.text("y_prob", name): as_tally(y_true, p, sample_weight)
@@ -294,12 +293,6 @@ def _tallies(y_true: Any, y_prob: Any, sample_weight: Any, score: str) -> dict[s
     if not found:
         raise InputError("y_prob", "must have at least one score", {})
     return found
-
-
-def _tally(name: str, value: object) -> Tally:
-    if not isinstance(value, Tally):
-        raise InputError(name, "must be a Tally", value)
-    return value
 
 
 def _overviews(
@@ -340,11 +333,8 @@ def _after(after: Any, tallies: dict[str, Tally], y_true: Any, sample_weight: An
     (before,) = tallies.values()
     counts = [(tally.total, tally.ones.sum()) for tally in (before, found)]
     if not before.weighted and counts[0] != counts[1]:
-        raise InputError(
-            "after",
-            f"must have the {before.total:,} rounds and {counts[0][1]:,} ones of the forecasts",
-            found,
-        )
+        rule = f"must have the {before.total:,} rounds and {counts[0][1]:,} ones of the forecasts"
+        raise InputError("after", rule, found)
     return found
 
 

@@ -16,7 +16,7 @@ __all__ = ["ALPHA", "EvidenceOverTime", "RunningEvidence"]
 
 ALPHA = 0.01
 _MOST_POINTS = 400
-_SLICE = 256  # rounds of which the most evidence is kept, at first
+_LOOK = 4096  # rounds after which an alarm is looked for, as `truecast watch` does
 _LARGEST = 1e30  # evidence that is drawn
 
 
@@ -33,7 +33,8 @@ class EvidenceOverTime:
     alarm : Finding or None
         The alarm, if there was one.
     came, since, earliest, latest : float
-        The times of the alarm and of its beginning; nan if there was none.
+        The times of the alarm and of its beginning, those that `truecast watch` says; nan if there
+        was none.
     """
 
     time: NDArray[np.float64]
@@ -51,43 +52,50 @@ class RunningEvidence:
 
     def __init__(self) -> None:
         from truecast.monitor import Monitor
+        from truecast.monitor.dates import Dates
 
         self._monitor = Monitor(alpha=ALPHA)
-        self._points: list[tuple[int, float, float]] = []  # rounds so far, time, most evidence
+        self._dates = Dates()
+        self._when = [math.nan] * 4
+        self._points: list[tuple[float, float]] = []  # time, most evidence
+        self._size = 1  # rounds of which a point has the most
 
     def add(
         self, seconds: NDArray[np.float64], y: NDArray[np.float64], p: NDArray[np.float64]
     ) -> None:
         """Take more rounds."""
         evidence = np.empty(len(y))
-        first = self._monitor.rounds
-        self._monitor.update_many(p, y, out=evidence)
-        for start in range(0, len(y), _SLICE):
-            part = slice(start, start + _SLICE)
-            last = min(start + _SLICE, len(y)) - 1
-            self._points.append((first + last, float(seconds[last]), float(evidence[part].max())))
+        for start in range(0, len(y), _LOOK):
+            part = slice(start, start + _LOOK)
+            self._dates.add(self._monitor.rounds, seconds[part].tolist())
+            before = self._monitor.alarm
+            self._monitor.update_many(p[part], y[part], out=evidence[part])
+            alarm = self._monitor.alarm
+            if before is None and alarm is not None:
+                marks = alarm.round, alarm.since, alarm.earliest, alarm.latest
+                self._when = [self._dates.at(max(mark, 0)) for mark in marks]
+        self._draw(seconds, evidence)
+
+    def _draw(self, seconds: NDArray[np.float64], evidence: NDArray[np.float64]) -> None:
+        """Add points; neighbours are joined where there are too many."""
+        while len(evidence) > _MOST_POINTS * self._size:
+            self._size *= 2
+        starts = np.arange(0, len(evidence), self._size)
+        ends = np.minimum(starts + self._size, len(evidence)) - 1
+        most = np.maximum.reduceat(evidence, starts)
+        self._points += zip(seconds[ends].tolist(), most.tolist(), strict=True)
         while len(self._points) > _MOST_POINTS:
             pairs = zip(self._points[::2], self._points[1::2], strict=False)
-            joined = [(b[0], b[1], max(a[2], b[2])) for a, b in pairs]
+            joined = [(b[0], max(a[1], b[1])) for a, b in pairs]
             self._points = joined + self._points[2 * len(joined) :]
+            self._size *= 2
 
     def course(self) -> EvidenceOverTime | None:
         """Return how it went; None if there were no rounds."""
-        if len(self._points) < 2:
+        if not self._points:
             return None
-        alarm = self._monitor.alarm
-        rounds, times, evidence = (np.array(column) for column in zip(*self._points, strict=True))
-
-        def when(number: float) -> float:
-            return math.nan if alarm is None else float(np.interp(number, rounds, times))
-
-        marks = (0, 0, 0, 0)
-        if alarm is not None:
-            marks = alarm.round, alarm.since, alarm.earliest, alarm.latest
+        times, evidence = (np.array(column) for column in zip(*self._points, strict=True))
+        evidence = np.minimum(evidence, _LARGEST)
         return EvidenceOverTime(
-            times,
-            np.minimum(evidence, _LARGEST),
-            self._monitor.threshold,
-            alarm,
-            *(when(number) for number in marks),
+            times, evidence, self._monitor.threshold, self._monitor.alarm, *self._when
         )

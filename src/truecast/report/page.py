@@ -9,9 +9,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from truecast.report.class_page import class_sections
-from truecast.report.markup import Markup, join, name, shortened, tag
+from truecast.report.markup import Markup, name, shortened, tag
 from truecast.report.numerals import rounds
-from truecast.report.sections import comparison, sections_of
+from truecast.report.sections import comparison, quiet, sections_of
 
 if TYPE_CHECKING:
     from truecast.report.class_findings import ClassFinding
@@ -30,11 +30,8 @@ _SMALL_PRINT = (
 
 def page(findings: Sequence[Finding], context: Context) -> str:
     """Return the whole document."""
-    inside = (
-        sections_of(findings[0], context, "h2", "")
-        if len(findings) == 1
-        else _several(findings, context)
-    )
+    one = len(findings) == 1
+    inside = sections_of(findings[0], context, "h2", "") if one else _several(findings, context)
     return _document(inside, findings[0].figures.total, context)
 
 
@@ -72,11 +69,8 @@ def _document(inside: Sequence[Markup], total: float, context: Context) -> str:
         tag("div", id="tip", role="status", hidden="hidden"),
         tag("script", script),
     ]
-    return (
-        "<!doctype html>\n"
-        + tag("html", tag("head", *head), "\n", tag("body", *body), lang="en")
-        + "\n"
-    )
+    whole = tag("html", tag("head", *head), "\n", tag("body", *body), lang="en")
+    return f"<!doctype html>\n{whole}\n"
 
 
 def _digest(text: str) -> str:
@@ -84,15 +78,9 @@ def _digest(text: str) -> str:
 
 
 def _subtitle(total: float, context: Context) -> Markup:
-    parts = [
-        context.source and name(context.source),
-        rounds(total),
-        context.date,
-    ]
-    shown = [part for part in parts if part]
-    return tag(
-        "p", *(join((" · ", part)) if k else part for k, part in enumerate(shown)), class_="quiet"
-    )
+    parts = context.source and name(context.source), rounds(total), context.date
+    dotted = [piece for part in parts if part for piece in (" · ", part)]
+    return tag("p", *dotted[1:], class_="quiet")
 
 
 def _several(findings: Sequence[Finding], context: Context) -> list[Markup]:
@@ -106,9 +94,7 @@ def _several(findings: Sequence[Finding], context: Context) -> list[Markup]:
         tag("section", tag("h2", "Scores side by side"), *comparison(findings)),
     ]
     if len(detailed) < len(findings):
-        parts.append(
-            tag("p", f"The first {_DETAILED} have a section of their own below.", class_="quiet")
-        )
+        parts.append(quiet(f"The first {_DETAILED} have a section of their own below."))
     for k, finding in enumerate(detailed):
         inside = sections_of(finding, context, "h3", f"{k}-")
         parts.append(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
+from truecast._names import counted
 from truecast.certificate import ArcCertificate, Certificate
 from truecast.report.advice import Advice, advice
 from truecast.report.charts import (
@@ -39,11 +41,21 @@ from truecast.report.words import (
 if TYPE_CHECKING:
     from truecast.measures.report import Report
     from truecast.plot import GroupOverview
+    from truecast.report.class_groups import ClassGroups
     from truecast.report.context import Context
     from truecast.report.course import TimeCourse
     from truecast.report.findings import Finding
 
-__all__ = ["advice_list", "comparison", "sections_of", "tile"]
+__all__ = [
+    "advice_list",
+    "compared",
+    "comparison",
+    "facts_list",
+    "group_blocks",
+    "quiet",
+    "sections_of",
+    "tile",
+]
 
 _GROUPS = 40, 10  # how many are shown: of one score, and of several, to keep the page small
 _CLUSTERS = (
@@ -57,33 +69,27 @@ _STRETCH = "A stretch can be beyond chance even if no single range in it is."
 def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -> list[Markup]:
     """Return all sections about one score, with this level of headings and prefix of ids."""
     after = finding.after
-    earlier = [] if after is None else [tag("p", BEFORE, class_="quiet")]
+    earlier = [] if after is None else [quiet(BEFORE)]
     judged = _verdict(finding) if after is None else _changed(finding, after)
     parts = [
         ("verdict", "Is it calibrated, and how sure are we?", judged),
         ("measured", "What was measured", _measured(finding, context)),
-        (
-            "where",
-            "Where is it off?" if after is None else "Where was it off?",
-            earlier + _where(finding),
-        ),
+        ("where", f"Where {'is' if after is None else 'was'} it off?", earlier + _where(finding)),
     ]
     if finding.groups is not None:
-        parts.append(
-            (
-                "groups",
-                "Groups",
-                earlier + _groups(finding.groups, context.group or "group", _GROUPS[bool(prefix)]),
-            )
-        )
+        groups, number = finding.groups, _GROUPS[bool(prefix)]
+        table = partial(groups_table, groups, context.group or "group", number)
+        parts.append(("groups", "Groups", earlier + group_blocks(groups, number, table)))
     if after is not None:
         parts.append(("after", "Before and after recalibration", _after(finding, after)))
     if finding.course is not None:
         parts.append(("course", "Over time", earlier + _course(finding.course)))
     if isinstance(context.certificate, Certificate | ArcCertificate):
-        parts.append(("certificate", "What is proved", _certificate(context.certificate)))
+        proved = [tag("p", words) for words in certificate_sentences(context.certificate)]
+        parts.append(("certificate", "What is proved", proved))
     parts.append(("advice", "What to do", advice_list(advice(finding, context))))
-    parts.append(("figures", "All figures", [*earlier, *_figures(finding.figures)]))
+    every = tag("summary", "Every measure, with what it means"), figures_table(finding.figures)
+    parts.append(("figures", "All figures", [*earlier, tag("details", *every)]))
     return [
         tag("section", tag(heading, title), *inside, id=prefix + key)
         for key, title, inside in parts
@@ -110,7 +116,7 @@ def comparison(findings: Sequence[Finding]) -> list[Markup]:
 
 def _measured(finding: Finding, context: Context) -> list[Markup]:
     figures = finding.figures
-    facts = [
+    facts: list[tuple[str, object]] = [
         ("source", None if context.source is None else name(context.source)),
         ("rounds" if isinstance(figures.total, int) else "total weight", count(figures.total)),
         (
@@ -123,10 +129,7 @@ def _measured(finding: Finding, context: Context) -> list[Markup]:
         ("mean outcome", figure(figures.mean_outcome)),
         ("mean forecast", _both(finding, lambda side: figure(side.mean_forecast))),
     ]
-    pairs = [
-        tag("div", tag("dt", term), tag("dd", what)) for term, what in facts if what is not None
-    ]
-    return [tag("dl", *pairs, class_="facts")]
+    return facts_list(facts)
 
 
 def _both(finding: Finding, describe: Callable[[Report], str]) -> str:
@@ -140,25 +143,22 @@ def _verdict(finding: Finding) -> list[Markup]:
     found = verdict(finding)
     figures = finding.figures
     error = finding.smooth_error
-    sentences = (found.headline, found.evidence, size(finding, found.kind))
+    sentences = (headline(finding), found.evidence, size(finding, found.kind))
+    p = f"p-value {p_value(finding.p_value)}"
     tiles = [
         tile(
             "smooth calibration error",
             figure(figures.smooth_calibration_error),
             interval(finding, error) if error else "",
         ),
-        tile(
-            "the same by chance", figure(error.if_calibrated), f"p-value {p_value(finding.p_value)}"
-        )
-        if error
-        else None,
-        _compared("Brier score", figures.brier.score, figures.brier.uncertainty),
-        _compared("log loss", figures.log.score, figures.log.uncertainty),
+        error and tile("how large by chance", figure(error.if_calibrated), p),
+        compared("Brier score", figures.brier.score, figures.brier.uncertainty, "average"),
+        compared("log loss", figures.log.score, figures.log.uncertainty, "average"),
     ]
     return [
         tag("div", *(tag("p", words) for words in sentences), class_=f"verdict {found.kind}"),
         tag("dl", *tiles, class_="tiles"),
-        *([tag("p", _CLUSTERS, class_="quiet")] if error else []),
+        *([quiet(_CLUSTERS)] if error else []),
         tag("p", "Calibration is not everything:  ", skill(finding, found.kind)),
         *_list(notes(finding)),
     ]
@@ -176,22 +176,10 @@ def _changed(before: Finding, after: Finding) -> list[Markup]:
     return [
         tag("div", *(tag("p", words) for words in sentences), class_=f"verdict {now.kind}"),
         before_after_table(before, after),
-        *([tag("p", _CLUSTERS, class_="quiet")] if before.smooth_error else []),
+        *([quiet(_CLUSTERS)] if before.smooth_error else []),
         tag("p", "Calibration is not everything. Before:  ", skill(before, was.kind)),
         *_list(notes(before)),
     ]
-
-
-def _compared(term: str, score: float, constant: float) -> Markup:
-    shown_score, average = apart(score, constant)
-    return tile(term, shown_score, f"always saying the average: {average}")
-
-
-def tile(term: str, value: str, more: str) -> Markup:
-    """Return a figure with what it is about, and what to compare it with."""
-    return tag(
-        "div", tag("dt", term), tag("dd", value), tag("dd", more, class_="more") if more else None
-    )
 
 
 def _list(items: Sequence[str]) -> list[Markup]:
@@ -224,7 +212,7 @@ def _where(finding: Finding) -> list[Markup]:
         tag("figcaption", *_diagram_key(finding)),
     )
     pictures = (diagram, picture_of_gaps) if finding.after is None else (picture_of_gaps,)
-    under = [tag("p", _STRETCH, class_="quiet")] if _shaded_only(finding) else []
+    under = [quiet(_STRETCH)] if _shaded_only(finding) else []
     return [
         *_list(sentences),
         tag("div", *pictures, class_="figures"),
@@ -245,11 +233,10 @@ def _diagram_key(*findings: Finding) -> list[object]:
     """Return what is what in reliability diagrams of these."""
     diagram = findings[0].diagram
     any_marked = any(part.off for finding in findings for part in finding.ranges)
-    chance = (
-        ()
-        if diagram.band is None
-        else (f"where it would be by chance, in {percent(diagram.band.level)} of all cases. ",)
-    )
+    chance: list[object] = []
+    if diagram.band is not None:
+        share = percent(diagram.band.level)
+        chance = [_key("band"), f"where it would be by chance, in {share} of all cases. "]
     return [
         "Share that came true in ranges of forecasts: ",
         *(_key("blue dot"), "too low, ", _key("orange dot"), "too high"),
@@ -261,7 +248,7 @@ def _diagram_key(*findings: Finding) -> list[object]:
             else ()
         ),
         *(_key("blue line"), "the best increasing curve; "),
-        *((_key("band"), *chance) if chance else ()),
+        *chance,
         "Dashed: perfect calibration. Below, how often forecasts were made: ",
         *(_key("blue"), "came true, ", _key("wash"), "did not."),
     ]
@@ -283,19 +270,6 @@ def _key(kind: str) -> Markup:
     return tag("span", class_=f"key {kind}")
 
 
-def _groups(overview: GroupOverview, title: str, number: int) -> list[Markup]:
-    if tiny(overview):
-        return [tag("p", groups_too_small(overview))]
-    hidden = len(overview) - number
-    more = f" {hidden:,} more groups, with less evidence, are not shown." if hidden > 0 else ""
-    note = "A group without evidence need not be calibrated: it may be small." + more
-    return [
-        tag("p", groups_sentence(overview)),
-        groups_table(overview, title, number),
-        tag("p", note, class_="quiet"),
-    ]
-
-
 def _after(before: Finding, after: Finding) -> list[Markup]:
     pictures = [
         tag(
@@ -307,7 +281,7 @@ def _after(before: Finding, after: Finding) -> list[Markup]:
     ]
     left = tag("p", "After: ", " ".join(where_sentences(after)))
     key = tag("p", *_diagram_key(before, after), class_="quiet")
-    return [left, tag("p", LATER, class_="quiet"), tag("div", *pictures, class_="figures"), key]
+    return [left, quiet(LATER), tag("div", *pictures, class_="figures"), key]
 
 
 def _course(course: TimeCourse) -> list[Markup]:
@@ -333,11 +307,9 @@ def _evidence(course: TimeCourse) -> list[Markup]:
     if course.evidence is None:
         return []
     sentence = " ".join(evidence_sentences(course))
-    after = (
-        (_key("green line"), "the same of the recalibrated forecasts. ")
-        if course.evidence_after is not None
-        else ()
-    )
+    after: tuple[object, ...] = ()
+    if course.evidence_after is not None:
+        after = _key("green line"), "the same of the recalibrated forecasts. "
     key = tag(
         "figcaption",
         "Evidence, on a logarithmic scale: what became of 1 in bets against the forecasts. ",
@@ -348,8 +320,46 @@ def _evidence(course: TimeCourse) -> list[Markup]:
     return [tag("p", sentence), tag("figure", evidence_chart(course, sentence), key)]
 
 
-def _certificate(certificate: Certificate | ArcCertificate) -> list[Markup]:
-    return [tag("p", words) for words in certificate_sentences(certificate)]
+def quiet(words: str) -> Markup:
+    """Return a remark."""
+    return tag("p", words, class_="quiet")
+
+
+def tile(term: str, value: str, more: str) -> Markup:
+    """Return a figure with what it is about, and what to compare it with."""
+    return tag(
+        "div", tag("dt", term), tag("dd", value), tag("dd", more, class_="more") if more else None
+    )
+
+
+def compared(term: str, score: float, constant: float, always: str) -> Markup:
+    """Return a score beside that of always saying the same."""
+    shown, other = apart(score, constant)
+    return tile(term, shown, f"always saying the {always}: {other}")
+
+
+def facts_list(facts: Iterable[tuple[str, object]]) -> list[Markup]:
+    """Return what is known of the rounds, without what is not."""
+    pairs = [
+        tag("div", tag("dt", term), tag("dd", what)) for term, what in facts if what is not None
+    ]
+    return [tag("dl", *pairs, class_="facts")]
+
+
+def group_blocks(
+    groups: GroupOverview | ClassGroups, number: int, table: Callable[[], Markup]
+) -> list[Markup]:
+    """Return which groups are off, and the table of this number of them, if there is a point."""
+    if tiny(groups):
+        return [tag("p", groups_too_small(groups))]
+    hidden = len(groups) - number
+    note = "A group without evidence need not be calibrated: it may be small."
+    if hidden > 0:
+        more = (
+            f"{counted(hidden, 'more group')}, with less evidence, {'is' if hidden == 1 else 'are'}"
+        )
+        note += f" {more} not shown."
+    return [tag("p", groups_sentence(groups)), table(), quiet(note)]
 
 
 def advice_list(given: Sequence[Advice]) -> list[Markup]:
@@ -365,9 +375,3 @@ def advice_list(given: Sequence[Advice]) -> list[Markup]:
         for step in given
     ]
     return [tag("ol", *steps)]
-
-
-def _figures(report: Report) -> list[Markup]:
-    return [
-        tag("details", tag("summary", "Every measure, with what it means"), figures_table(report))
-    ]

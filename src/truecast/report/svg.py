@@ -30,7 +30,7 @@ __all__ = [
 Scale = Callable[[Any], Any]
 
 
-def chart(label: str, width: float, height: float, parts: Sequence[Markup]) -> Markup:
+def chart(label: str, width: float, height: float, parts: Sequence[Markup | None]) -> Markup:
     """Return a chart that a screen reader names by its label."""
     size = f"0 0 {number(width)} {number(height)}"
     return tag("svg", *parts, class_="chart", viewBox=size, role="img", aria_label=label)

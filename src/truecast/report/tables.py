@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from truecast.measures.finder import SIGNIFICANT, Stretch
 from truecast.report.charts import group_strip
 from truecast.report.glossary import entries
@@ -13,17 +15,20 @@ from truecast.report.numerals import NONE, apart, between, count, figure, p_valu
 from truecast.report.verdict import verdict
 
 if TYPE_CHECKING:
+    from truecast.measures.class_report import ClassReport
     from truecast.measures.report import Report
     from truecast.plot import GroupOverview
     from truecast.report.findings import Finding
 
 __all__ = [
     "before_after_table",
+    "changes_table",
     "figures_table",
     "flagged",
     "framed",
     "groups_table",
     "ranges_table",
+    "scores_changed",
     "scores_table",
     "table_row",
 ]
@@ -36,12 +41,9 @@ def ranges_table(ranges: Sequence[Stretch]) -> Markup:
     span = ranges[-1].high - ranges[0].low
     rows = [_range(part, span) for part in ranges]
     head = ("forecasts", "gap", _P_VALUE, "mean forecast", "came true", "rounds")
-    starred = any(part.off for part in ranges)
-    marks = (
-        "An asterisk marks gaps beyond chance by themselves"
-        if starred
-        else "No gap is beyond chance by itself"
-    )
+    marks = "No gap is beyond chance by itself"
+    if any(part.off for part in ranges):
+        marks = "An asterisk marks gaps beyond chance by themselves"
     allow = (
         "p-values account for the whole search: if forecasts are calibrated, 19 pages in 20 mark "
         "nothing."
@@ -69,10 +71,8 @@ def _range(part: Stretch, span: float) -> list[object]:
 def groups_table(overview: GroupOverview, title: str, number: int) -> Markup:
     """Return this number of groups, those with the most evidence against them."""
     shown = range(min(number, len(overview)))
-    sizes = [overview.error[k].item() for k in shown] + [
-        overview.chance_high[k].item() for k in shown
-    ]
-    most = max(size for size in sizes if size == size)
+    sizes = np.append(overview.error[: len(shown)], overview.chance_high[: len(shown)])
+    most = float(np.nanmax(sizes))
     names = different(overview.names[: len(shown)])
     rows = [_group(overview, k, names[k], most) for k in shown]
     chance = f"by chance, at most ({percent(overview.level)})"
@@ -150,25 +150,33 @@ def _score(finding: Finding) -> list[object]:
 def before_after_table(before: Finding, after: Finding) -> Markup:
     """Return the figures that recalibration changes."""
     was, now = before.figures, after.figures
-    rows = [
-        ("Brier score", was.brier.score, now.brier.score),
+    errors = was.smooth_calibration_error, now.smooth_calibration_error
+    rows = [*scores_changed("Brier score", was, now), ("Smooth calibration error", *errors)]
+    sure: list[tuple[str, str, str]] = []
+    if before.smooth_error is not None and after.smooth_error is not None:
+        chance = [figure(side.if_calibrated) for side in (before.smooth_error, after.smooth_error)]
+        sure.append(("\u2003how large by chance", chance[0], chance[1]))
+        sure.append((f"\u2003{_P_VALUE}", p_value(before.p_value), p_value(after.p_value)))
+    return changes_table(rows, *sure)
+
+
+def scores_changed(
+    brier: str, was: Report | ClassReport, now: Report | ClassReport
+) -> list[tuple[str, float, float]]:
+    """Return the proper scores before and after; the first is called `brier`."""
+    return [
+        (brier, was.brier.score, now.brier.score),
         ("\u2003miscalibration", was.brier.miscalibration, now.brier.miscalibration),
         ("\u2003discrimination", was.brier.discrimination, now.brier.discrimination),
         ("Log loss", was.log.score, now.log.score),
-        ("Smooth calibration error", was.smooth_calibration_error, now.smooth_calibration_error),
     ]
-    cells: list[Sequence[object]] = [
-        (label, *apart(earlier, later)) for label, earlier, later in rows
-    ]
-    if before.smooth_error is not None and after.smooth_error is not None:
-        chance = (figure(side.if_calibrated) for side in (before.smooth_error, after.smooth_error))
-        cells.append(("\u2003the same by chance", *chance))
-        cells.append((f"\u2003{_P_VALUE}", p_value(before.p_value), p_value(after.p_value)))
-    return _table(
-        "The same rounds. Lower is better, except for discrimination.",
-        ("", "before", "after"),
-        cells,
-    )
+
+
+def changes_table(rows: Iterable[tuple[str, float, float]], *more: Sequence[object]) -> Markup:
+    """Return figures before and after recalibration, and rows that are written already."""
+    cells = [(label, *apart(was, now)) for label, was, now in rows]
+    caption = "The same rounds. Lower is better, except for discrimination."
+    return _table(caption, ("", "before", "after"), [*cells, *more])
 
 
 def figures_table(report: Report) -> Markup:
@@ -194,11 +202,9 @@ def figures_table(report: Report) -> Markup:
 
 def flagged(text: str, flag: bool) -> Markup:
     """Return a cell, marked if there is something about it."""
-    return (
-        tag("td", tag("span", text, class_="flag"), "\u2009*")
-        if flag
-        else tag("td", text, class_="plain")
-    )
+    if flag:
+        return tag("td", tag("span", text, class_="flag"), "\u2009*")
+    return tag("td", text, class_="plain")
 
 
 def _table(

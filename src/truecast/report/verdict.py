@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from truecast._names import counted
 from truecast.measures.finder import SIGNIFICANT, Stretch
 from truecast.report.findings import RARE, Judgement, judged_by
 from truecast.report.numerals import (
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Verdict",
+    "before_and_after",
     "direction",
     "gain",
     "headline",
@@ -51,6 +53,7 @@ _GAIN = 0.01  # a share of the Brier score
 _RARE_BLUR = 0.25
 _RARE_NEGLIGIBLE = 0.05
 _NO_WIDTH = 1e-12  # of an interval: nothing but rounding
+QUIET = ("few", "none", "slight")  # verdicts that ask for nothing
 _MIXED = "forecasts are too low in places and too high in others"
 
 
@@ -98,14 +101,32 @@ def in_words(kind: str, how: str) -> tuple[str, str]:
 
 def headline(finding: Judgement) -> str:
     """Return the verdict in one line; of recalibrated forecasts both, before and after."""
-    text = verdict(finding).headline
-    if finding.after is None:
-        return text
-    return f"Before: {_lower(text)}. After: {_lower(verdict(finding.after).headline)}"
+    found = verdict(finding)
+    if finding.after is not None:
+        return before_and_after(found.headline, verdict(finding.after).headline)
+    parts = off_in_parts(finding)
+    if found.kind not in QUIET or not parts:
+        return found.headline
+    return f"{found.headline} on the whole, but {' and '.join(parts)}"
 
 
-def _lower(text: str) -> str:
-    return text[0].lower() + text[1:]
+def off_in_parts(finding: Judgement) -> list[str]:
+    """Say in which parts forecasts are off, though they may be right on average."""
+    parts = []
+    if finding.groups is not None:
+        off = int((finding.groups.adjusted < SIGNIFICANT).sum())
+        among = counted(len(finding.groups), "group")
+        parts += [f"{off:,} of {among} {'is' if off == 1 else 'are'} off"] if off else []
+    watched = None if finding.course is None else finding.course.evidence
+    if finding.course is not None and watched is not None and watched.alarm is not None:
+        parts.append(f"there was an alarm on {finding.course.when(watched.came)}")
+    return parts
+
+
+def before_and_after(*headlines: str) -> str:
+    """Return two verdicts as one line."""
+    before, after = (text[0].lower() + text[1:] for text in headlines)
+    return f"Before: {before}. After: {after}"
 
 
 def _kind(finding: Judgement, smooth_error: Uncertainty) -> str:
@@ -158,11 +179,9 @@ def _evidence(finding: Judgement, smooth_error: Uncertainty, kind: str) -> str:
 def interval(finding: Judgement, smooth_error: Uncertainty) -> str:
     """Return the interval of the smooth calibration error; or why there is none."""
     if _no_width(finding, smooth_error):
-        alike = finding.figures.mean_outcome in (0.0, 1.0)
-        return (
-            "no interval: "
-            f"{'every outcome was the same' if alike else 'drawing rounds again changes nothing'}"
-        )
+        if finding.figures.mean_outcome in (0.0, 1.0):
+            return "no interval: every outcome was the same"
+        return "no interval: drawing rounds again changes nothing"
     ends = apart(smooth_error.lower, smooth_error.upper)
     return f"{percent(smooth_error.level)} interval {' to '.join(ends)}"
 
@@ -238,13 +257,10 @@ def size(finding: Judgement, kind: str) -> str:
     means = (finding.figures.mean_forecast, finding.figures.mean_outcome)
     times = _times(finding.found.whole)
     whole = "The mean forecast was {}, the mean outcome {}".format(*map(probability, means)) + times
-    if kind in ("few", "none"):
-        enough = (
-            "too few rounds to say how much it matters"
-            if kind == "few"
-            else "chance explains the gaps"
-        )
-        return f"In practice: {enough}. {whole}."
+    if kind == "few":
+        return f"In practice: too few rounds to say how much it matters. {whole}."
+    if kind == "none":
+        return f"In practice: chance explains the gaps. {whole}."
     beyond = ", chance included" if kind == "weighted" else " beyond chance"
     parts = f"over {len(finding.ranges)} ranges, " if len(finding.ranges) > 1 else ""
     mean = f"{points(finding.gap)} percentage points on average{beyond}"
@@ -290,21 +306,14 @@ def skill(finding: Judgement, kind: str) -> str:
         alike = "but all outcomes are the same, so skill cannot be measured"
         return f"the {name} is {score}; {alike}."
     better = round(1 - parts.score / parts.uncertainty, 12)  # nothing but rounding is left out
-    how = (
-        f"{percent(abs(better))} {'better' if better >= 0 else 'worse'}"
-        if score != constant
-        else "no better"
-    )
+    how = "no better"
+    if score != constant:
+        how = f"{percent(abs(better))} {'better' if better >= 0 else 'worse'}"
     said = f"the {name} is {score}, {how} than the {constant} of always saying the average."
-    curve = (
-        ""
-        if kind == "few" or finding.outdone
-        else f" {_hindsight(parts.discrimination / parts.uncertainty)}"
-    )
-    return (
-        f"{said}{curve} The {other} is "
-        f"{', against '.join(apart(beside.score, beside.uncertainty))}."
-    )
+    if kind != "few" and not finding.outdone:
+        said += f" {_hindsight(parts.discrimination / parts.uncertainty)}"
+    against = ", against ".join(apart(beside.score, beside.uncertainty))
+    return f"{said} The {other} is {against}."
 
 
 def _hindsight(told: float) -> str:
@@ -313,7 +322,7 @@ def _hindsight(told: float) -> str:
             "No fixed, increasing curve would make it better than that: high forecasts do not "
             "come true more often."
         )
-    best = f"With the best fixed, increasing curve, it would be {percent(told)} better"
+    best = f"With the best fixed, increasing curve, it would be {percent(told)} better than that"
     return f"{best}, in hindsight. This is how well they separate events from non-events."
 
 

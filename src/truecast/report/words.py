@@ -24,6 +24,7 @@ __all__ = [
     "BEFORE",
     "LATER",
     "after_sentence",
+    "at_their_worst",
     "certificate_sentences",
     "course_sentence",
     "evidence_sentences",
@@ -93,14 +94,14 @@ def _evidence(course: TimeCourse, evidence: EvidenceOverTime | None, which: str)
         return ""
     if evidence.alarm is None:
         return (
-            f"No alarm: bets against {which} made at most "
-            f"{evidence.evidence.max():.3g} of 1, below {evidence.threshold:.3g}."
+            f"No alarm: bets against {which} turned 1 into at most "
+            f"{evidence.evidence.max():.3g}, below {evidence.threshold:.3g}."
         )
     found = evidence.alarm.in_words(f"about {course.when(evidence.since)}")
     return (
-        f"Alarm on {course.when(evidence.came)}: bets against {which} made more than "
-        f"{evidence.threshold:.3g} of 1, which right ones ever do once in "
-        f"{1 / ALPHA:.0f} times at most. As far as can be told, {found}."
+        f"Alarm on {course.when(evidence.came)}: bets against {which} turned 1 into more than "
+        f"{evidence.threshold:.3g}. If forecasts are right, the chance that this ever happens is "
+        f"at most {ALPHA:.0%}. As far as can be told, {found}."
     )
 
 
@@ -116,13 +117,8 @@ def groups_sentence(overview: GroupOverview | ClassGroups) -> Markup:
     if not found:
         return join(f"None of {among} stands out, {allowing}.")
     stand = "stands" if found == 1 else "stand"
-    return join(
-        (
-            f"{found:,} of {among} {stand} out, {allowing}; most of all ",
-            name(overview.names[0]),
-            ".",
-        )
-    )
+    most = f"{found:,} of {among} {stand} out, {allowing}; most of all "
+    return join((most, name(overview.names[0]), "."))
 
 
 def tiny(overview: GroupOverview | ClassGroups) -> bool:
@@ -147,12 +143,11 @@ def after_sentence(before: Finding, after: Finding) -> str:
     (score, parts), (_, later) = judged_by(before), judged_by(after, before.gain_of)
     scored = score_sentence(score, parts.score, later.score)
     errors = apart(before.figures.smooth_calibration_error, after.figures.smooth_calibration_error)
-    chance = (
-        f"; calibrated forecasts would show {figure(after.smooth_error.if_calibrated)} by chance"
-        if after.smooth_error
-        else ""
-    )
-    return f"{scored}; the smooth calibration error went from {' to '.join(errors)}{chance}."
+    error = f"the smooth calibration error went from {' to '.join(errors)}"
+    if after.smooth_error:
+        chance = figure(after.smooth_error.if_calibrated)
+        error += f"; calibrated forecasts would show {chance} by chance"
+    return f"{scored}; {error}."
 
 
 def score_sentence(score: str, was: float, now: float) -> str:
@@ -167,16 +162,20 @@ def certificate_sentences(certificate: Certificate | ArcCertificate) -> list[str
     """Say what is proved so far, what the forecaster allows itself, and what that does not tell."""
     late = certificate.unresolved
     promised = certificate.a_priori / max(certificate.promised_rounds, 1)
-    worst = (
-        f", with the {count(late)} whose outcome is missing counted at their worst" if late else ""
-    )
     return [
         f"The forecasts of the {rounds(certificate.rounds + late)} so far are within "
-        f"{figure(certificate.per_round)} on average of perfectly calibrated ones{worst}: "
-        "proved, not estimated, whatever caused the outcomes.",
+        f"{figure(certificate.per_round)} on average of perfectly calibrated ones"
+        f"{at_their_worst(late)}: proved, not estimated, whatever caused the outcomes.",
         f"The forecaster allows itself {figure(promised)} on average over "
         f"{rounds(certificate.promised_rounds)}, and never exceeds that, whatever the outcomes.",
         "This covers these rounds together, not any single one, and not future ones. "
         "It does not say that the forecasts are sharp: "
         f"for that, read the Brier score, {figure(certificate.brier)}.",
     ]
+
+
+def at_their_worst(late: int) -> str:
+    """Say how rounds count whose outcomes have not come; nothing if there are none."""
+    if not late:
+        return ""
+    return f", with the {count(late)} whose outcome is missing counted at their worst"

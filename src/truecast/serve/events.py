@@ -98,6 +98,7 @@ _TYPES: dict[int, type[Body]] = {
     Kind.GIVEN_UP: GivenUp,
     Kind.DELETED: Deleted,
 }
+_KINDS = {body: kind for kind, body in _TYPES.items()}
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODERS = {kind: msgspec.msgpack.Decoder(body) for kind, body in _TYPES.items()}
 _LISTS: dict[int, msgspec.msgpack.Decoder[Any]] = {
@@ -141,9 +142,9 @@ def chained(before: bytes, seq: int, stream: int, at: int, kind: int, digest: by
     return hashlib.blake2b(whole, digest_size=16).digest()
 
 
-def encode(head: Head, stream: int, at: int, kind: int, body: Body) -> tuple[Entry, Head]:
+def encode(head: Head, stream: int, at: int, body: Body) -> tuple[Entry, Head]:
     """Return the entry that comes after `head`, and the head after it."""
-    seq, at = head.seq + 1, max(at, head.at)
+    seq, at, kind = head.seq + 1, max(at, head.at), _KINDS[type(body)]
     written = _ENCODER.encode(body)
     digest = digest_of(written)
     chain = chained(head.chain, seq, stream, at, kind, digest)

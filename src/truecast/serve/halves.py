@@ -131,13 +131,7 @@ def _facts(
         stream.record.side(k),
         intervals,
         (evidence_of(stream, 0, label), evidence_of(stream, 1, label)),
-        Totals(
-            proved.bound,
-            proved.per_round,
-            proved.a_priori,
-            proved.rounds,
-            proved.unresolved,
-        ),
+        Totals(*(getattr(proved, name) for name in Totals.__struct_fields__)),
     )
 
 

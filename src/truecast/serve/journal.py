@@ -25,13 +25,13 @@ from truecast.serve.options import StreamOptions
 from truecast.serve.recent import rows_of
 from truecast.serve.replay import Replay
 from truecast.serve.snapshots import from_snapshot, state_of
-from truecast.serve.store import Known, Snapshot, Store, StreamRow
+from truecast.serve.store import FOREVER, Known, Snapshot, Store, StreamRow
 from truecast.serve.stream import LiveStream
 
 __all__ = ["Replayed", "Verified", "checked_entries", "replay", "verify"]
 
 MOST_PROBLEMS = 100  # that are listed
-_FOREVER = 1 << 62
+_DAMAGE = TypeError, ValueError, OverflowError, struct.error  # what damaged entries lead to
 _AT_ONCE = 5_000  # ids that are looked up at a time
 
 Progress = Callable[[int], None]
@@ -95,13 +95,7 @@ def _problems(before: Head, entry: Entry) -> Iterator[str]:
 def verify(store: Store, progress: Progress | None = None) -> Verified:
     """Check every entry, every snapshot and every id; change nothing."""
     found = Verified()
-    unreadable: tuple[type[Exception], ...] = (
-        *store.errors,
-        TypeError,
-        ValueError,
-        OverflowError,
-        struct.error,
-    )
+    unreadable: tuple[type[Exception], ...] = (*store.errors, *_DAMAGE)
     try:
         for problem in store.broken():
             found.add(f"the database: {problem}")
@@ -176,7 +170,7 @@ class _Table:
 
     def begin(self, stream: int) -> None:
         """Note that all entries of a stream are here."""
-        self.first[stream] = -_FOREVER
+        self.first[stream] = -FOREVER
 
     def add(self, entry: Entry, body: Forecasts | Outcomes) -> None:
         """Compare an entry, now or later."""

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
 from truecast import Monitor, Recalibrator, _check
 from truecast.errors import InputError
 
-__all__ = ["NAME", "Alarm", "StreamOptions", "checked_name"]
+__all__ = ["NAME", "Alarm", "Json", "StreamOptions", "checked_name"]
 
 #: names of streams: they stand in addresses, file names and labels of metrics
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MEAN_TIME = 100_000.0
 GIVE_UP_AFTER = 30 * 86_400.0
 LONGEST_NOTE = 2_000
+
+
+class Json(msgspec.Struct, frozen=True):
+    """What can be written as JSON, and read again."""
+
+    def to_json(self) -> bytes:
+        """Return what `from_json` reads."""
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def from_json(cls, text: bytes | str) -> Self:
+        """Build what `to_json` gave."""
+        return msgspec.json.decode(text, type=cls)
 
 
 class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,7 +47,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     alpha: float | None = None
 
 
-class StreamOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StreamOptions(Json, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The options of a stream; they are fixed when it is created.
 
     Attributes
@@ -108,15 +121,6 @@ class StreamOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         if len(self.note) > LONGEST_NOTE:
             rule = f"must be at most {LONGEST_NOTE} characters"
             raise InputError("note", rule, len(self.note))
-
-    def to_json(self) -> bytes:
-        """Return what `from_json` reads."""
-        return msgspec.json.encode(self)
-
-    @classmethod
-    def from_json(cls, text: bytes | str) -> StreamOptions:
-        """Build what `to_json` gave."""
-        return msgspec.json.decode(text, type=cls)
 
 
 def checked_name(name: str) -> str:

@@ -18,17 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from truecast.errors import ConflictError, InputError
-from truecast.serve.events import (
-    Body,
-    Created,
-    Deleted,
-    Forecasts,
-    GivenUp,
-    Head,
-    Kind,
-    Outcomes,
-    encode,
-)
+from truecast.serve.events import Body, Created, Deleted, Forecasts, GivenUp, Head, Outcomes, encode
 from truecast.serve.options import StreamOptions
 from truecast.serve.rows import LONGEST_ID, Forecast, ForecastRow, OutcomeAnswer, OutcomeRow
 from truecast.serve.shelf import Shelf
@@ -72,10 +62,10 @@ class Work:
         self.closing: list[str] = []  # streams that leave memory once it is durable
         self.now = max(time.time_ns() // 1_000_000, head.at)
 
-    def write(self, name: str, kind: Kind, body: Body) -> int:
+    def write(self, name: str, body: Body) -> int:
         """Add an entry of a stream, return its number."""
         number = self.shelf.listed[name].number
-        entry, self.head = encode(self.head, number, self.now, kind, body)
+        entry, self.head = encode(self.head, number, self.now, body)
         self.batch.entries.append(entry)
         return entry.seq
 
@@ -134,7 +124,7 @@ class Create(Request):
         shelf.next_number += 1
         work.touched.add(self.name)
         options = self.options.to_json()
-        stream.seq = work.write(self.name, Kind.CREATED, Created(self.name, options))
+        stream.seq = work.write(self.name, Created(self.name, options))
         work.batch.created.append((number, self.name, options, work.now))
         return shelf.listed[self.name].info
 
@@ -151,7 +141,7 @@ class Delete(Request):
         listed = work.shelf.find(self.name)
         if self.confirm != self.name:
             raise InputError("confirm", "must be the name of the stream", self.confirm)
-        work.write(self.name, Kind.DELETED, Deleted(self.name))
+        work.write(self.name, Deleted(self.name))
         work.batch.deleted.append(listed.number)
         work.touched.add(self.name)
         work.shelf.remove(self.name)
@@ -188,8 +178,7 @@ class Forecasting(Request):
         if len(rows) == 1 and stream.binary and (listed.number, rows[0].id) not in work.known:
             return [self._single(work, stream, listed.number)]
         scores = stream.scores([row.score for row in rows])
-        width = 8 * (scores.size // max(len(rows), 1))
-        packed = scores.tobytes()
+        given = _rows(scores.tobytes(), 8 * scores.size // len(rows))
         answers: list[Forecast | None] = [None] * len(rows)
         fresh: list[int] = []
         ids: list[str] = []
@@ -200,14 +189,13 @@ class Forecasting(Request):
                 fresh.append(k)
                 continue
             known = work.known.get((listed.number, row.id))
-            score = packed[k * width : (k + 1) * width]
             if known is None and row.id not in seen:
                 seen[row.id] = k
                 ids.append(row.id)
                 fresh.append(k)
                 continue
-            before = known.score if known is not None else _at(packed, seen[row.id], width)
-            if before != score:
+            before = given[seen[row.id]] if known is None else known.score
+            if before != given[k]:
                 raise ConflictError(
                     f"id {row.id!r:.120} at position {k} was forecast with another score: "
                     "use a new id, or the score of before"
@@ -234,11 +222,8 @@ class Forecasting(Request):
         given: Any = row.score
         score, said = _DOUBLE.pack(given + 0.0), _DOUBLE.pack(p)  # no -0.0
         name = _new_id(work.now) if row.id is None else row.id
-        stream.seq = work.write(
-            self.name,
-            Kind.FORECASTS,
-            Forecasts(first, [name], score, said, groups, events, times),
-        )
+        body = Forecasts(first, [name], score, said, groups, events, times)
+        stream.seq = work.write(self.name, body)
         key = number, name
         work.fresh[key] = work.known[key] = Known(first, score, said, None)
         return Forecast(name, p)
@@ -262,11 +247,8 @@ class Forecasting(Request):
         said = stream.forecast(work.now, scores, groups, events)
         work.touched.add(self.name)
         given, answered = scores.tobytes(), said.tobytes()
-        stream.seq = work.write(
-            self.name,
-            Kind.FORECASTS,
-            Forecasts(first, ids, given, answered, groups, events, times),
-        )
+        body = Forecasts(first, ids, given, answered, groups, events, times)
+        stream.seq = work.write(self.name, body)
         width = len(given) // len(rows)
         tickets = range(first, first + len(ids))
         known = map(Known, tickets, _rows(given, width), _rows(answered, width), repeat(None))
@@ -331,7 +313,7 @@ class Learning(Request):
             struct.pack(f"<{len(ids)}q", *tickets),
             struct.pack(f"<{len(ids)}i", *outcomes),
         )
-        stream.seq = work.write(self.name, Kind.OUTCOMES, body)
+        stream.seq = work.write(self.name, body)
 
 
 @dataclass(slots=True)
@@ -375,7 +357,7 @@ def _give_up(work: Work, name: str, stream: LiveStream, tickets: list[int]) -> i
         work.touched.add(name)
         stream.give_up(tickets)
         body = GivenUp(np.array(tickets, "<i8").tobytes())
-        stream.seq = work.write(name, Kind.GIVEN_UP, body)
+        stream.seq = work.write(name, body)
     return len(tickets)
 
 
@@ -401,10 +383,6 @@ def _new_id(now: int) -> str:
 def _rows(packed: bytes, width: int) -> list[bytes]:
     """Return the rows of packed numbers."""
     return [packed[at : at + width] for at in range(0, len(packed), width)]
-
-
-def _at(packed: bytes, place: int, width: int) -> bytes:
-    return packed[place * width : (place + 1) * width]
 
 
 def _plain(stream: LiveStream, said: bytes) -> Any:

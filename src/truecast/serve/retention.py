@@ -23,7 +23,7 @@ from truecast._atomic import make_folder, sync
 from truecast.errors import InputError, UnavailableError
 from truecast.serve.events import Body, Forecasts, Head, Kind, Outcomes, decode
 from truecast.serve.requests import Request, Work
-from truecast.serve.store import Batch, Known, Store
+from truecast.serve.store import FOREVER, Batch, Known, Store
 
 if TYPE_CHECKING:
     from truecast.serve.service import Service
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["Retired", "retain"]
 
 _SLICE = 5_000  # rows that are forgotten in one go
-_FOREVER = 1 << 62
 _log = logging.getLogger("truecast.serve")
 
 
@@ -182,7 +181,7 @@ async def retain(
     """See `Service.retain`; `reader` is the same database, for another thread."""
     if max_age is not None and not 0 <= max_age <= 1e10:
         raise InputError("max_age", "must be a number of seconds, from 0", max_age)
-    if max_bytes is not None and not 0 <= max_bytes <= _FOREVER:
+    if max_bytes is not None and not 0 <= max_bytes <= FOREVER:
         raise InputError("max_bytes", "must be a number of bytes, from 0", max_bytes)
     now = time.time_ns() // 1_000_000
     before = None if max_age is None else now - int(1_000 * max_age)
@@ -215,7 +214,7 @@ def _unresolved(reader: Store) -> list[tuple[int, list[_Row]]]:
                 for entry in reader.entries(base, stream=stream.number)
                 if entry.kind == Kind.FORECASTS and entry.body is not None
             )
-            first = next((body.first for body in made if isinstance(body, Forecasts)), _FOREVER)
+            first = next((body.first for body in made if isinstance(body, Forecasts)), FOREVER)
             ids = reader.unresolved_ids(stream.number, first)
             found.append((stream.number, [_Row(*row, False) for row in ids]))
     return found

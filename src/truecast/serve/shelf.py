@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 
 from truecast.errors import NotFoundError, StateError, UnavailableError
@@ -27,28 +28,21 @@ BRIEF = 64  # forecasts and outcomes that are replayed as fast as a snapshot is 
 _log = logging.getLogger("truecast.serve")
 
 
+@dataclass(slots=True, eq=False)
 class Listed:
     """A stream that exists, in memory or not."""
 
-    __slots__ = (
-        "brief",
-        "created",
-        "info",
-        "name",
-        "number",
-        "options",
-        "rows_saved",
-        "saved",
-        "since",
-    )
+    number: int
+    name: str
+    options: StreamOptions
+    created: int
+    saved: int = 0  # the entry of its snapshot
+    brief: bool = True  # whether that has no state, since it has few entries
+    rows_saved: int = 0  # forecasts and outcomes that it has
+    info: StreamInfo = field(init=False)
 
-    def __init__(self, number: int, name: str, options: StreamOptions, created: int) -> None:
-        self.number, self.name, self.options, self.created = number, name, options, created
+    def __post_init__(self) -> None:
         self.info = info_of(self, None)
-        self.saved = 0  # the entry of its snapshot
-        self.brief = True  # whether that has no state, since it has few entries
-        self.rows_saved = 0  # forecasts and outcomes that it has
-        self.since = 0  # rows of entries after it
 
 
 class Shelf:
@@ -112,7 +106,7 @@ class Shelf:
 
     def _loaded(self, listed: Listed) -> LiveStream:
         stream = self._saved(listed)
-        listed.since, listed.rows_saved = 0, stream.rows
+        listed.rows_saved = stream.rows
         entries = self.store.entries(stream.seq, stream=listed.number)
         return Replay(stream, listed.name).entries(entries)
 
@@ -182,13 +176,17 @@ class Shelf:
         for snapshot in batch.snapshots:
             listed = self.by_number.get(snapshot.stream)
             if listed is not None:
-                listed.saved, listed.since = snapshot.seq, 0
-                listed.brief = not snapshot.state
+                listed.saved, listed.brief = snapshot.seq, not snapshot.state
                 listed.rows_saved = self.live[listed.name].rows
 
     def is_unsaved(self, name: str) -> bool:
         """Whether a stream in memory has entries beyond its snapshot."""
         return self.live[name].seq > self.listed[name].saved
+
+    def rows_since(self, name: str) -> int:
+        """Return the rows of a stream since its snapshot; 0 if it is not in memory."""
+        stream = self.live.get(name)
+        return 0 if stream is None else stream.rows - self.listed[name].rows_saved
 
     def unsaved(self) -> Iterator[str]:
         """Return the streams in memory whose entries go beyond their snapshots."""

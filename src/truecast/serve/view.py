@@ -13,7 +13,7 @@ import msgspec
 
 from truecast import Monitor
 from truecast._names import counted
-from truecast.report.verdict import proved_kind
+from truecast.report.verdict import before_and_after, in_words, proved_kind
 from truecast.serve.course import Mark, mark_of, per_round
 from truecast.serve.evidence import (
     CERTAIN,
@@ -24,7 +24,7 @@ from truecast.serve.evidence import (
     since_words,
 )
 from truecast.serve.halves import Chances, Facts, Side, facts_of, side_of
-from truecast.serve.options import StreamOptions
+from truecast.serve.options import Json, StreamOptions
 from truecast.serve.stream import LiveStream
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Verdict(msgspec.Struct, frozen=True):
     reason: str
 
 
-class StreamInfo(msgspec.Struct, frozen=True):
+class StreamInfo(Json, frozen=True):
     """What a list of streams shows of one."""
 
     name: str
@@ -82,15 +82,6 @@ class StreamInfo(msgspec.Struct, frozen=True):
     threshold: float | None = None  # of both
     brier_before: float | None = None
     brier_after: float | None = None
-
-    def to_json(self) -> bytes:
-        """Return what `from_json` reads."""
-        return msgspec.json.encode(self)
-
-    @classmethod
-    def from_json(cls, text: bytes) -> StreamInfo:
-        """Build what `to_json` gave."""
-        return msgspec.json.decode(text, type=cls)
 
 
 class GroupView(msgspec.Struct, frozen=True):
@@ -192,10 +183,8 @@ def _alarms(stream: LiveStream) -> int:
 def verdict_of(stream: LiveStream) -> Verdict:
     """Judge the answered forecasts, and name the model's as well."""
     kinds = [_kind(monitor) for monitor in stream.monitors]
-    before, after = (
-        _words(kind, monitor) for kind, monitor in zip(kinds, stream.monitors, strict=True)
-    )
-    headline = f"Before: {before}. After: {after}"
+    pairs = zip(kinds, stream.monitors, strict=True)
+    headline = before_and_after(*(_headline(kind, monitor) for kind, monitor in pairs))
     if kinds == ["few", "few"]:
         headline = "Too few rounds to tell"
     if kinds[1] != "off" and _held(stream) > max(_MANY_HELD, stream.monitors[1].rounds):
@@ -227,16 +216,13 @@ def _is_fresh(monitor: Monitor) -> bool:
     return last is not None and monitor.forecasts - last.round <= recent
 
 
-def _words(kind: str, monitor: Monitor) -> str:
+def _headline(kind: str, monitor: Monitor) -> str:
+    how = ""
     if kind == "off":
         found = monitor.alarm or monitor.finding
         which = "forecasts" if found.label is None else f"forecasts of {found.label}"
-        return f"not calibrated: {which} are {found.direction}"
-    return {
-        "few": "too few rounds to tell",
-        "none": "no evidence against calibration",
-        "weak": "weak evidence against calibration",
-    }[kind]
+        how = f"{which} are {found.direction}"
+    return in_words(kind, how)[1]
 
 
 def _reason(stream: LiveStream, kind: str) -> str:

@@ -261,17 +261,8 @@ class Writer:
     def _add_snapshots(self, work: Work) -> None:
         """Save streams that have gone far since, and those that leave memory."""
         closing = self.shelf.too_many()
-        for name in work.touched:
-            listed = self.shelf.listed.get(name)
-            if listed is not None and name in self.shelf.live:
-                stream = self.shelf.live[name]
-                listed.since = stream.rows - listed.rows_saved
-        due = {
-            name
-            for name in work.touched
-            if name in self.shelf.live and self.shelf.listed[name].since >= SNAPSHOT_ROWS
-        }
-        due.update(name for name in closing if self.shelf.is_unsaved(name))
+        due = {name for name in closing if self.shelf.is_unsaved(name)}
+        due.update(name for name in work.touched if self.shelf.rows_since(name) >= SNAPSHOT_ROWS)
         work.batch.snapshots.extend(map(self.shelf.snapshot, due))
         work.closing = closing
 

@@ -1,6 +1,7 @@
 """Adversaries: who chooses the outcomes, and what they see when they do."""
 
-from truecast.arena.adversaries.base import Adversary, Sees, Stream
+from truecast.arena.adversaries.base import Adversary
+from truecast.arena.adversaries.base import Stream as Stream  # for one of your own
 from truecast.arena.adversaries.early_stop import EarlyStop
 from truecast.arena.adversaries.greedy import GreedyBias, GreedyCertificate
 from truecast.arena.adversaries.leave_biased import LeaveBiased
@@ -20,8 +21,6 @@ __all__ = [
     "GreedyCertificate",
     "LeaveBiased",
     "Periodic",
-    "Sees",
     "SignPreservation",
-    "Stream",
     "Threshold",
 ]

@@ -20,10 +20,9 @@ Sees = Literal["nothing", "distribution", "forecast"]
 class Adversary(ABC):
     """Chooses the outcomes of a game.
 
-    It knows the earlier rounds, and as much of the current one as it `sees`.
-
-    A subclass declares what it `sees` and yields the outcomes one by one. It can look at the
-    `Round` it is given, which is updated before each. It keeps nothing between games.
+    It knows the earlier rounds, and as much of the current one as it `sees`. A subclass declares
+    what it `sees` and yields the outcomes one by one. It can look at the `Round` it is given, which
+    is updated before each. It keeps nothing between games.
     """
 
     #: of the present forecast: "nothing", its "distribution" (what proofs of randomised

@@ -18,13 +18,11 @@ __all__ = ["LeaveBiased"]
 class LeaveBiased(LadderAdversary):
     """Goes down a ladder and up again, and leaves every point biased.
 
-    Every point is left with as large a surplus of ones as possible; then come ones only.
-
-    On the way up it goes back and forth across a point, so that only the bias of that point
-    changes, and moves on when the bias is lowest (docs/theory.md, section 5). Then all biases have
-    one sign, and if the deviations have it too, the sum of y - p, a lower bound of CalDist, is near
-    the proved bound of the ladder. Sees the forecast and its ladder, so it plays against ladders
-    only.
+    Every point is left with as large a surplus of ones as possible; then come ones only. On the way
+    up it goes back and forth across a point, so that only the bias of that point changes, and moves
+    on when the bias is lowest (docs/theory.md, section 5). Then all biases have one sign, and if
+    the deviations have it too, the sum of y - p, a lower bound of CalDist, is near the proved bound
+    of the ladder. Sees the forecast and its ladder, so it plays against ladders only.
 
     Parameters
     ----------

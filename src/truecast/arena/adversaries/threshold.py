@@ -15,11 +15,10 @@ __all__ = ["Threshold"]
 class Threshold(Adversary):
     """Contradicts: 1 if the forecast is at most 1/2, else 0.
 
-    Sees the forecast, or its distribution's mean.
-
-    If it sees the forecast, the outcomes at each value are all the same and at least 1/2 away, so
-    the error by value is T/2 or more for any forecaster (Oakes 1985, Dawid 1985). So no
-    deterministic forecaster can keep that error small, and the distance is the better measure.
+    Sees the forecast, or its distribution's mean. If it sees the forecast, the outcomes at each
+    value are all the same and at least 1/2 away, so the error by value is T/2 or more for any
+    forecaster (Oakes 1985, Dawid 1985). So no deterministic forecaster can keep that error small,
+    and the distance is the better measure.
 
     Parameters
     ----------

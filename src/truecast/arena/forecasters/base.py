@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,14 +12,19 @@ from numpy.typing import NDArray
 
 from truecast import _check
 from truecast.errors import OrderError, StateError
-from truecast.forecasters.base import OutcomeForecaster
+from truecast.forecasters.base import (
+    MAX_HORIZON,
+    OutcomeForecaster,
+    check_horizon,
+    chosen_grid,
+)
 from truecast.state import Saveable
 
 __all__ = ["Distribution", "LiteratureForecaster", "Measure", "Planned", "RandomForecaster"]
 
 Distribution = tuple[tuple[float, float], ...]  # forecasts and their probabilities
 Measure = Literal["distance", "lower distance", "by value", "smooth"]
-MAX_GRID = 1 << 20
+_MOST_GRID = 1 << 20
 _DRAWS = 1 << 10  # made at a time
 _MOST_SEED = 2**63
 
@@ -146,6 +152,17 @@ class Planned:
     _options: ClassVar[tuple[str, ...]] = ("_horizon", "_grid")
     _horizon: int | None
     _grid: int
+
+    def _plan(
+        self,
+        horizon: int | None,
+        grid: int | None,
+        best: Callable[[int], int],
+        most: int = MAX_HORIZON,
+    ) -> None:
+        """Check both; without a grid, take the best for the horizon, which is `most` at most."""
+        self._horizon = check_horizon(horizon, most=most)
+        self._grid = chosen_grid(self._horizon, grid, best, most=_MOST_GRID)
 
     @property
     def horizon(self) -> int | None:

@@ -77,11 +77,8 @@ class Calibeating(Follower):
     @property
     def brier_bound(self) -> float:
         """A bound on the sum of (y - p)**2 so far, up to the rounding of doubles. Costs O(bins)."""
-        used = [
-            (n0, n1)
-            for n0, n1 in zip(self._memory["zeros"], self._memory["ones"], strict=True)
-            if n0 + n1
-        ]
+        pairs = zip(self._memory["zeros"], self._memory["ones"], strict=True)
+        used = [(n0, n1) for n0, n1 in pairs if n0 + n1]
         return math.fsum(n0 * n1 / (n0 + n1) + 1 + math.log(n0 + n1) for n0, n1 in used)
 
     def _answer(self, q: float) -> float:

@@ -17,14 +17,12 @@ _SLOPE = math.sqrt(19 / 6)
 class Defensive(RootedForecaster):
     r"""Forecasts where no bet on the errors so far would win: defensive forecasting.
 
-    K29 of Vovk, Takemura and Shafer (2005).
-
-    The forecast is a root of :math:`S(p) = \sum_s K(p, p_s)(y_s - p_s)`; 0 where S(0) <= 0, and
-    else 1 where S(1) >= 0 (K29 asks for a root also then, if there is one: what is proved needs
-    only S(p)(y - p) <= 0). The kernel is Laplace's, :math:`K(x, y) = e^{-|x - y|}` on the grid of
-    all j/m and linear in between in x and in y, so that memory stays as it is; with the identity on
-    the grid in its place this is `KakadeFoster`. Whatever the outcomes, after T rounds the total
-    smooth calibration error is at most
+    This is K29 of Vovk, Takemura and Shafer (2005). The forecast is a root of :math:`S(p) = \sum_s
+    K(p, p_s)(y_s - p_s)`; 0 where S(0) <= 0, and else 1 where S(1) >= 0 (K29 asks for a root also
+    then, if there is one: what is proved needs only S(p)(y - p) <= 0). The kernel is Laplace's,
+    :math:`K(x, y) = e^{-|x - y|}` on the grid of all j/m and linear in between in x and in y, so
+    that memory stays as it is; with the identity on the grid in its place this is `KakadeFoster`.
+    Whatever the outcomes, after T rounds the total smooth calibration error is at most
 
     .. math:: \sqrt V \Big(\sqrt2 + \frac{\sqrt T}{2m}\Big), \qquad
         \sqrt V \le \tfrac12\big(g + \sqrt{T + g^2}\big), \quad g^2 = \tfrac{19}6
@@ -83,7 +81,7 @@ class Defensive(RootedForecaster):
     """
 
     def __init__(self, *, horizon: int | None = None, grid: int | None = None) -> None:
-        super().__init__(horizon, grid)
+        super().__init__(horizon=horizon, grid=grid)
         self._falling = np.exp(-np.arange(self._grid + 1) / self._grid)
         self._rising = self._falling[::-1].copy()
 

@@ -101,11 +101,8 @@ def _build(base: object) -> Any:
             raise InputError("base", f"must have the options of {kind.__name__}", base) from error
     if isinstance(base, Saveable) and kinds.get(type(base).__name__) is type(base):
         return type(base).from_bytes(base.to_bytes())
-    raise InputError(
-        "base",
-        "must be a forecaster of truecast or truecast.arena that looks at outcomes alone",
-        base,
-    )
+    rule = "must be a forecaster of truecast or truecast.arena that looks at outcomes alone"
+    raise InputError("base", rule, base)
 
 
 def _kinds() -> dict[str, type[Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from truecast.arena.forecasters.base import MAX_GRID, Distribution, Planned, RandomForecaster
+from truecast.arena.forecasters.base import Distribution, Planned, RandomForecaster
 from truecast.arena.forecasters.intervals import (
     MAX_HORIZON,
     Array,
@@ -16,7 +16,6 @@ from truecast.arena.forecasters.intervals import (
     least,
     neighbours,
 )
-from truecast.forecasters.base import check_horizon, chosen_grid
 
 __all__ = ["Foster"]
 
@@ -98,8 +97,7 @@ class Foster(Planned, RandomForecaster):
     def __init__(
         self, *, horizon: int | None = None, grid: int | None = None, seed: int = 0
     ) -> None:
-        self._horizon = check_horizon(horizon, most=MAX_HORIZON)
-        self._grid = chosen_grid(self._horizon, grid, partial(least, _bounds), most=MAX_GRID)
+        self._plan(horizon, grid, partial(least, _bounds), MAX_HORIZON)
         self._intervals = Intervals(self._grid)
         super().__init__(seed, excess=self._intervals.excess, deficit=self._intervals.deficit)
 

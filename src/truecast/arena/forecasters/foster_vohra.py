@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from truecast import _check
-from truecast.arena.forecasters.base import MAX_GRID, Distribution, Planned, RandomForecaster
+from truecast.arena.forecasters.base import Distribution, Planned, RandomForecaster
 from truecast.arena.forecasters.intervals import (
     MAX_HORIZON,
     Array,
@@ -18,7 +18,6 @@ from truecast.arena.forecasters.intervals import (
     neighbours,
 )
 from truecast.errors import StateError
-from truecast.forecasters.base import check_horizon, chosen_grid
 
 __all__ = ["FosterVohra"]
 
@@ -113,11 +112,9 @@ class FosterVohra(Planned, RandomForecaster):
     def __init__(
         self, *, horizon: int | None = None, grid: int | None = None, decay: int = 4, seed: int = 0
     ) -> None:
-        self._horizon = check_horizon(horizon, most=MAX_HORIZON)
         self._decay = _check.whole_number("decay", decay, least=0, most=16)
-        self._grid = m = chosen_grid(
-            self._horizon, grid, partial(least, partial(_bounds, self._decay)), most=MAX_GRID
-        )
+        self._plan(horizon, grid, partial(least, partial(_bounds, self._decay)), MAX_HORIZON)
+        m = self._grid
         steps = range(m + 1)
         self._powers = [
             list(accumulate(k ** (e - decay) if k else 0 for k in steps)) for e in (2, 3)

@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 from truecast import _check
-from truecast.arena.forecasters.base import MAX_GRID, LiteratureForecaster, Planned
+from truecast.arena.forecasters.base import LiteratureForecaster, Planned
 from truecast.arena.forecasters.intervals import MAX_HORIZON, Intervals, neighbours
-from truecast.forecasters.base import check_horizon, chosen_grid
 
 __all__ = ["GuptaRamdas"]
 
@@ -16,13 +15,12 @@ __all__ = ["GuptaRamdas"]
 class GuptaRamdas(Planned, LiteratureForecaster):
     """Names two neighbouring points, or one, without drawing.
 
-    It is judged by the one nearer to the outcome.
-
-    Excess and deficit of the intervals [i/m, (i + 1)/m] are those of `Foster`. An interval at rest
-    is said alone, by its middle. Otherwise two neighbours, the lower in excess and the upper in
-    deficit, are said by their middles, and the round is the upper's if the outcome is 1, the
-    lower's if it is 0: either way the one that is off comes back. That is the power of two choices
-    (Gupta and Ramdas 2022, Faster online calibration without randomization).
+    It is judged by the one nearer to the outcome. Excess and deficit of the intervals [i/m, (i +
+    1)/m] are those of `Foster`. An interval at rest is said alone, by its middle. Otherwise two
+    neighbours, the lower in excess and the upper in deficit, are said by their middles, and the
+    round is the upper's if the outcome is 1, the lower's if it is 0: either way the one that is off
+    comes back. That is the power of two choices (Gupta and Ramdas 2022, Faster online calibration
+    without randomization).
 
     Whatever the outcomes, also those of an opponent, the total calibration error by value of the
     *scored* points is at most T/(2m) + 3m/4 - 1/2. (The paper's first theorem, as later work has
@@ -69,8 +67,7 @@ class GuptaRamdas(Planned, LiteratureForecaster):
     bounds = "by value"
 
     def __init__(self, *, horizon: int | None = None, grid: int | None = None) -> None:
-        self._horizon = check_horizon(horizon, most=MAX_HORIZON)
-        self._grid = chosen_grid(self._horizon, grid, _best, most=MAX_GRID)
+        self._plan(horizon, grid, _best, MAX_HORIZON)
         self._intervals = Intervals(self._grid)
         super().__init__(excess=self._intervals.excess, deficit=self._intervals.deficit)
 

@@ -12,12 +12,11 @@ __all__ = ["KakadeFoster"]
 class KakadeFoster(RootedForecaster):
     r"""Forecasts where the errors so far, shared out between grid points, cancel.
 
-    Kakade and Foster (2004 and 2008).
-
-    A tent on each point j/m of a grid weighs the errors near it: :math:`S_j = \sum_s w_j(p_s)(y_s -
-    p_s)`. The forecast is a root of :math:`S(p) = \sum_j w_j(p) S_j`; 0 where S(0) <= 0, and else 1
-    where S(1) >= 0. So smooth calibration (Foster and Hart, 2018) needs no coins: whatever the
-    outcomes, after T rounds the total smooth calibration error is at most
+    By Kakade and Foster (2004 and 2008). A tent on each point j/m of a grid weighs the errors near
+    it: :math:`S_j = \sum_s w_j(p_s)(y_s - p_s)`. The forecast is a root of :math:`S(p) = \sum_j
+    w_j(p) S_j`; 0 where S(0) <= 0, and else 1 where S(1) >= 0. So smooth calibration (Foster and
+    Hart, 2018) needs no coins: whatever the outcomes, after T rounds the total smooth calibration
+    error is at most
 
     .. math:: \sqrt V \sqrt{m + 1 + T/(2m^2)}, \qquad
         \sqrt V \le \tfrac12\big(g + \sqrt{T + g^2}\big), \quad g^2 = \frac{(m + 1)(m + 2)}{3m}
@@ -68,9 +67,6 @@ class KakadeFoster(RootedForecaster):
     >>> tc.smooth_calibration_error(game.y, game.p, total=True) < 67.6
     True
     """
-
-    def __init__(self, *, horizon: int | None = None, grid: int | None = None) -> None:
-        super().__init__(horizon, grid)
 
     @staticmethod
     def _best_grid(horizon: int) -> int:

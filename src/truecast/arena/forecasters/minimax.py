@@ -20,12 +20,10 @@ _NONE = -1
 class Minimax(RandomForecaster):
     """Plays the calibration game of Qiao and Zheng (2024) by its solution.
 
-    A new game starts every `horizon` rounds.
-
-    In each round it draws from one or two points, which make the worst outcome as cheap as it can
-    be: see `truecast.arena.minimax.solve`. In a game of up to 4 rounds no forecaster does better
-    (docs/minimax.md, theorem 4), in a longer one none that says the same points, Farey fractions of
-    a small order.
+    A new game starts every `horizon` rounds. In each round it draws from one or two points, which
+    make the worst outcome as cheap as it can be: see `truecast.arena.minimax.solve`. In a game of
+    up to 4 rounds no forecaster does better (docs/minimax.md, theorem 4), in a longer one none that
+    says the same points, Farey fractions of a small order.
 
     The expected CalDist of one game is at most its value on the points said, whatever the adversary
     does who does not see the draws. CalDist is sub-additive, so after n = k horizon + r rounds it

@@ -17,12 +17,10 @@ __all__ = ["OnlinePlatt"]
 class OnlinePlatt(Follower):
     """Passes another's forecasts through a line on the logit scale (after Platt, 1999).
 
-    The line is fitted as outcomes come.
-
-    The line is that of `truecast.hints.Platt`: Newton steps on the log loss so far, from the
-    identity. Gupta and Ramdas (2023), who made Platt scaling online, take online Newton steps
-    (Hazan, Agarwal and Kale, 2007) in a ball; what they prove of their regret is not proved of
-    this.
+    The line is fitted as outcomes come, as by `truecast.hints.Platt`: Newton steps on the log loss
+    so far, from the identity. Gupta and Ramdas (2023), who made Platt scaling online, take online
+    Newton steps (Hazan, Agarwal and Kale, 2007) in a ball; what they prove of their regret is not
+    proved of this.
 
     A practical baseline, the usual one: it corrects a base that is too bold, too timid or shifted,
     while the future is like the past. Nothing is proved about its calibration: coins that stop when

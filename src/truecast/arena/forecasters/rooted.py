@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast.arena.forecasters.base import MAX_GRID, LiteratureForecaster, Measure, Planned
-from truecast.forecasters.base import check_horizon, chosen_grid
+from truecast.arena.forecasters.base import LiteratureForecaster, Measure, Planned
 
 __all__ = ["RootedForecaster"]
 
@@ -35,9 +34,8 @@ class RootedForecaster(Planned, LiteratureForecaster):
 
     bounds: ClassVar[Measure | None] = "smooth"
 
-    def __init__(self, horizon: int | None, grid: int | None) -> None:
-        self._horizon = check_horizon(horizon)
-        self._grid = chosen_grid(self._horizon, grid, self._best_grid, most=MAX_GRID)
+    def __init__(self, *, horizon: int | None = None, grid: int | None = None) -> None:
+        self._plan(horizon, grid, self._best_grid)
         self._sums = self._start(self._grid)
         super().__init__(sums=self._sums)
 

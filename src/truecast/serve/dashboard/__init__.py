@@ -58,6 +58,12 @@ class Page:
     media_type: str
     etag: str
 
+    @classmethod
+    def of(cls, name: str, content: bytes) -> Page:
+        """Return a file of this name."""
+        digest = hashlib.blake2b(content, digest_size=12).hexdigest()
+        return cls(content, _MEDIA[name.rpartition(".")[2]], f'"{digest}"')
+
 
 @cache
 def pages() -> dict[str, Page]:
@@ -70,17 +76,12 @@ def pages() -> dict[str, Page]:
     """
     room = files(__name__)
     found = {
-        f"/dashboard/{file.name}": _page(file.name, file.read_bytes())
+        f"/dashboard/{file.name}": Page.of(file.name, file.read_bytes())
         for file in room.iterdir()
         if file.name.rpartition(".")[2] in _MEDIA
     }
     found["/"] = found.pop("/dashboard/index.html")
     # colours, type and verdicts are the report's
     style = files("truecast.report").joinpath("page.css").read_bytes()
-    found["/dashboard/report.css"] = _page("report.css", style)
+    found["/dashboard/report.css"] = Page.of("report.css", style)
     return found
-
-
-def _page(name: str, content: bytes) -> Page:
-    digest = hashlib.blake2b(content, digest_size=12).hexdigest()
-    return Page(content, _MEDIA[name.rpartition(".")[2]], f'"{digest}"')

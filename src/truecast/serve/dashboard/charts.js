@@ -7,6 +7,7 @@ const WIDTH = 400;
 const LEFT = 46;
 const RIGHT = 392;
 const TOP = 24;
+const BELOW = 26; // the axis of time
 
 const scale = (low, high, from, to) => (value) =>
   from + ((value - low) / (high - low || 1)) * (to - from);
@@ -42,6 +43,7 @@ export class Chart {
   }
 
   draw(height, parts, places = [], tips = [], words = "") {
+    this.floor = height - BELOW;
     this.svg.setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
     this.svg.setAttribute("aria-label", `${this.label}. ${words}`);
     this.svg.replaceChildren(...parts.flat(Infinity).filter(Boolean));
@@ -150,7 +152,6 @@ export function reliability(chart, half) {
     y(Math.min(most, each.upper)), "bandline"));
   const points = ranges.map((each) => range(each, x(each.forecast), y(each.rate), total));
   const off = ranges.filter(outside).length;
-  chart.floor = bottom;
   chart.draw(bottom + 40, [
     text(0, 12, "share that came true", null, "label"),
     grid, chance, rule(x(0), y(0), x(most), y(most), "ideal"), points,
@@ -177,6 +178,11 @@ function rangeTip(each) {
     : `by chance ${percent(each.lower)} to ${percent(each.upper)}`;
   return `${rounds(each.rounds)}\n${percent(each.forecast)} forecast on average, `
     + `${percent(each.rate)} came true\n${verdict}`;
+}
+
+function tooFew(chart, points) {
+  if (points.length < 2) chart.empty("Drawn once outcomes came at different times.");
+  return points.length < 2;
 }
 
 // What the charts against time share: the axis below, and a place for each point.
@@ -227,10 +233,7 @@ function together(part) {
 // Outcomes and forecasts, in blocks: what the model said, what was answered, what came.
 export function course(chart, all) {
   const points = blocks(all.filter((each) => each.rounds && known(each.before)));
-  if (points.length < 2) {
-    chart.empty("Drawn once outcomes came at different times.");
-    return;
-  }
+  if (tooFew(chart, points)) return;
   const bottom = 184;
   const { xs, axis, when, places } = timed(points, bottom);
   const ends = points.flatMap((each) => [each.rate, each.before + 2 * each.noise, each.after]);
@@ -239,8 +242,7 @@ export function course(chart, all) {
   const edge = (each, sign) => y(Math.min(most, Math.max(0, each.before + sign * 2 * each.noise)));
   const around = [...points.map((each, k) => `${xs[k]},${at(edge(each, 1))}`),
     ...points.map((each, k) => `${xs[k]},${at(edge(each, -1))}`).reverse()].join(" ");
-  chart.floor = bottom;
-  chart.draw(bottom + 26, [
+  chart.draw(bottom + BELOW, [
     text(0, 12, "share that came true, and forecasts", null, "label"),
     levels(y, ticks(0, most), percent),
     shape("polygon", { points: around, class: "band" }),
@@ -258,10 +260,7 @@ const logged = (value) => Math.max(FLOOR, Math.min(CEILING, Math.log10(Math.max(
 
 // Evidence against the model's and against the answered forecasts, on a logarithmic scale.
 export function evidenceCourse(chart, points, side) {
-  if (points.length < 2) {
-    chart.empty("Drawn once outcomes came at different times.");
-    return;
-  }
+  if (tooFew(chart, points)) return;
   const bottom = 184;
   const { x, xs, axis, when, places } = timed(points, bottom);
   const before = points.map((each) => each.evidence_before);
@@ -273,8 +272,7 @@ export function evidenceCourse(chart, points, side) {
   const step = Math.max(2, 2 * Math.floor(high / 8));
   const marks = Array.from({ length: Math.floor(high / step) + 1 }, (_, k) => k * step);
   const height = (value) => y(logged(value));
-  chart.floor = bottom;
-  chart.draw(bottom + 26, [
+  chart.draw(bottom + BELOW, [
     text(0, 12, "evidence, logarithmic", null, "label"),
     levels(y, marks, (mark) => (mark ? raised(mark) : "1")),
     onset(side.before.evidence.alarm, "before", { x, y, bottom }),
@@ -300,10 +298,7 @@ function onset(alarm, kind, { x, y, bottom }) {
 // One number against time, from 0 up.
 export function level(chart, points, field, words, kind = "afterline") {
   const seen = points.filter((each) => known(each[field]));
-  if (seen.length < 2) {
-    chart.empty("Drawn once outcomes came at different times.");
-    return;
-  }
+  if (tooFew(chart, seen)) return;
   const bottom = 144;
   const { xs, axis, when, places } = timed(seen, bottom);
   const values = seen.map((each) => each[field]);
@@ -311,8 +306,7 @@ export function level(chart, points, field, words, kind = "afterline") {
   const y = scale(0, most, bottom, TOP);
   const whole = values.every(Number.isInteger); // counts have no halves
   const marks = ticks(0, most).filter((mark) => !whole || Number.isInteger(mark));
-  chart.floor = bottom;
-  chart.draw(bottom + 26, [
+  chart.draw(bottom + BELOW, [
     levels(y, marks, (mark) => mark.toLocaleString("en")),
     line(xs, values.map(y), kind), axis,
   ], places, seen.map((each) => `${when(each)}\n${words(each[field])}`),
@@ -342,8 +336,7 @@ export function rates(chart, some, now) {
   const wide = (RIGHT - LEFT) / minutes.length;
   const left = (k) => LEFT + k * wide + 0.5;
   const last = minutes.at(-1).at;
-  chart.floor = middle + reach;
-  chart.draw(middle + reach + 26, [
+  chart.draw(middle + reach + BELOW, [
     text(0, 12, "a minute", null, "label"),
     minutes.map((each, k) => [
       box(left(k), middle - (reach * each.forecasts) / most, left(k + 1) - 1, middle, "ones"),

@@ -21,13 +21,10 @@ function block(words, command) {
 const at = (name, what) => `/streams/${encodeURIComponent(name)}/${what}`;
 
 export function create() {
+  const name = "my-model";
   return [element("p", {}, "There is no stream yet. A stream is one model, or one judge, whose "
     + "probabilities should be calibrated."),
-  block("Create one:", curl("/streams", { name: "my-model" })),
-  block("Send it the model\u2019s probability, and act on the p that it answers:",
-    curl(at("my-model", "forecasts"), { id: "order-1", score: 0.83 })),
-  block("Later, say what happened:", curl(at("my-model", "outcomes"),
-    { id: "order-1", outcome: 1 }))];
+  block("Create one:", curl("/streams", { name })), ...next({ name, classes: null })];
 }
 
 // For a stream: what it still lacks.

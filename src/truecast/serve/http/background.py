@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,56 +23,39 @@ def serving(data: str | Path | None = None, **options: Any) -> Iterator[str]:
         folder = data or stack.enter_context(tempfile.TemporaryDirectory())
         path = Path(folder).resolve() / "truecast.db"
         settings = Settings(**{"database": f"sqlite:///{path}", "port": 0, **options})
-        service = _Background(settings)
-        service.start()
+        said: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        thread = threading.Thread(
+            target=_run, args=(settings, said), name="truecast-serving", daemon=True
+        )
+        thread.start()
+        first = said.get()
+        if isinstance(first, BaseException):
+            raise first
+        url, stop = first
         try:
-            yield service.url()
+            yield url
         finally:
-            service.end()
+            with suppress(RuntimeError):  # its loop is closed: it has ended by itself
+                stop()
+            thread.join()
+            if (error := said.get()) is not None:
+                raise error
 
 
-class _Background:
-    def __init__(self, settings: Settings) -> None:
-        self._thread = threading.Thread(target=self._run, name="truecast-serving", daemon=True)
-        self._settings = settings
-        self._ready = threading.Event()
-        self._url = ""
-        self._error: BaseException | None = None
-        self._stop: asyncio.Event | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+def _run(settings: Settings, said: queue.SimpleQueue[Any]) -> None:
+    """Serve; say the address and how to stop once requests are taken, at the end any error."""
 
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
+    async def main() -> None:
+        loop, event = asyncio.get_running_loop(), asyncio.Event()
 
-    def _run(self) -> None:
-        try:
-            with asyncio.Runner(loop_factory=fast_loop()) as runner:
-                runner.run(self._serve())
-        except BaseException as error:
-            self._error = error
-        finally:
-            self._ready.set()
+        def started(url: str) -> None:
+            said.put((url, lambda: loop.call_soon_threadsafe(event.set)))
 
-    async def _serve(self) -> None:
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        await serve(self._settings, started=self._started, stop=self._stop, signals=False)
+        await serve(settings, started=started, stop=event, signals=False)
 
-    def _started(self, url: str) -> None:
-        self._url = url
-        self._ready.set()
-
-    def url(self) -> str:
-        """Wait until requests are taken."""
-        self._ready.wait()
-        if self._error is not None:
-            raise self._error
-        return self._url
-
-    def end(self) -> None:
-        """Stop it, and raise what it raised."""
-        if self._thread.is_alive() and self._loop is not None and self._stop is not None:
-            self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
+    try:
+        with asyncio.Runner(loop_factory=fast_loop()) as runner:
+            runner.run(main())
+        said.put(None)
+    except BaseException as error:
+        said.put(error)

@@ -142,11 +142,7 @@ def _scores(tensor: Tensor) -> list[float | list[float]]:
     """Return a tensor's rows."""
     if tensor.datatype not in _NUMBERS:
         raise InputError("datatype", "of score must be FP64 or FP32", tensor.datatype)
-    numbers = _data(tensor)
-    for position, number in enumerate(numbers):
-        if isinstance(number, bool) or not isinstance(number, int | float):
-            raise InputError("data", "must be numbers", number, position)
-    floats = [_float(number, position) for position, number in enumerate(numbers)]
+    floats = [_float(number, position) for position, number in enumerate(_data(tensor))]
     if len(tensor.shape) == 1:
         return list(floats)
     width = tensor.shape[1]
@@ -186,7 +182,9 @@ def _flat(data: list[Any]) -> Iterator[Any]:
             yield each
 
 
-def _float(number: float, position: int) -> float:
+def _float(number: Any, position: int) -> float:
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise InputError("data", "must be numbers", number, position)
     try:
         return float(number)
     except OverflowError:

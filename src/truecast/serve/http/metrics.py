@@ -16,40 +16,30 @@ if TYPE_CHECKING:
 __all__ = ["exposition"]
 
 _KINDS = ("off", "weak", "none", "waiting", "few", "empty")
-#: of each stream: name, type, what it says, and where it is in a `StreamInfo`, with its labels
-_STREAM: tuple[tuple[str, str, str, tuple[tuple[str, dict[str, str], float], ...]], ...] = (
-    ("rounds_total", "counter", "Outcomes learned.", (("rounds", {}, 1.0),)),
-    ("unresolved", "gauge", "Forecasts that await outcomes.", (("unresolved", {}, 1.0),)),
-    ("given_up_total", "counter", "Forecasts given up.", (("given_up", {}, 1.0),)),
-    ("alarms_total", "counter", "Alarms, those of groups included.", (("alarms", {}, 1.0),)),
+#: of each stream: name, type, what it says, and where it is in a `StreamInfo`
+_STREAM = (
+    ("rounds_total", "counter", "Outcomes learned.", ("rounds",)),
+    ("unresolved", "gauge", "Forecasts that await outcomes.", ("unresolved",)),
+    ("given_up_total", "counter", "Forecasts given up.", ("given_up",)),
+    ("alarms_total", "counter", "Alarms, those of groups included.", ("alarms",)),
     (
         "certificate_per_round",
         "gauge",
         "Proved: distance to calibration a round, of the worst class.",
-        (("per_round", {}, 1.0),),
+        ("per_round",),
     ),
     (
         "evidence",
         "gauge",
         "What the bets against the forecasts have made.",
-        (
-            ("evidence_before", {"which": "model"}, 1.0),
-            ("evidence_after", {"which": "recalibrated"}, 1.0),
-        ),
+        ("evidence_before", "evidence_after"),
     ),
-    ("evidence_threshold", "gauge", "An alarm from here on.", (("threshold", {}, 1.0),)),
-    (
-        "brier",
-        "gauge",
-        "Mean Brier score of all rounds.",
-        (
-            ("brier_before", {"which": "model"}, 1.0),
-            ("brier_after", {"which": "recalibrated"}, 1.0),
-        ),
-    ),
-    ("last_forecast_seconds", "gauge", "Unix time.", (("last_forecast", {}, 1e-3),)),
-    ("last_outcome_seconds", "gauge", "Unix time.", (("last_outcome", {}, 1e-3),)),
+    ("evidence_threshold", "gauge", "An alarm from here on.", ("threshold",)),
+    ("brier", "gauge", "Mean Brier score of all rounds.", ("brier_before", "brier_after")),
+    ("last_forecast_seconds", "gauge", "Unix time.", ("last_forecast",)),
+    ("last_outcome_seconds", "gauge", "Unix time.", ("last_outcome",)),
 )
+_WHICH = {"before": ',which="model"', "after": ',which="recalibrated"'}  # by the end of a field
 
 
 def exposition(app: App) -> str:
@@ -91,13 +81,13 @@ def _streams(infos: list[StreamInfo]) -> Iterator[str]:
     """Lines of all streams; their names need no escapes (`options.NAME`)."""
     for name, kind, says, fields in _STREAM:
         yield _head(name, kind, says)
-        for field, labels, unit in fields:
-            more = "".join(f',{label}="{text}"' for label, text in labels.items())
+        for field in fields:
+            which = _WHICH.get(field.rpartition("_")[2], "")
             for info in infos:
                 value = getattr(info, field)
                 if value is not None:
-                    number = value if unit == 1.0 else value * unit
-                    yield f'truecast_{name}{{stream="{info.name}"{more}}} {number!r}\n'
+                    number = value * 1e-3 if name.endswith("_seconds") else value
+                    yield f'truecast_{name}{{stream="{info.name}"{which}}} {number!r}\n'
     yield _head("verdict", "gauge", "1 for the verdict on the answered forecasts.")
     for info in infos:
         for kind in _KINDS:

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 
 import truecast
+from truecast.serve import options
 from truecast.serve.http.problems import Problem
 from truecast.serve.http.routes import NAME, Route, Table
 
 __all__ = ["described"]
 
 _REFERENCE = "#/components/schemas/{name}"
-_NAME_RULE = "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 _ALWAYS = (400, 401, 403, 404, 405, 421, 422, 429)  # what any route may answer
 _WITH_BODY = (408, 413, 415)
 
@@ -99,7 +99,7 @@ def _responses(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
 def _parameters(route: Route) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     if NAME in route.path:
-        rule = {"type": "string", "pattern": _NAME_RULE}
+        rule = {"type": "string", "pattern": f"^{options.NAME.pattern}$"}
         found.append({"name": "name", "in": "path", "required": True, "schema": rule})
     for name, says in route.query.items():
         text = {"type": "string"}

@@ -107,7 +107,7 @@ async def serve(
     stop
         Stops the service when it is set.
     signals
-        Whether SIGTERM and SIGINT stop it, and SIGHUP reads the tokens anew.
+        Whether SIGTERM and SIGINT stop it.
     """
     tokens = _tokens(settings)
     context = _tls(settings)
@@ -199,25 +199,22 @@ class _Stopping:
         self.signal = number
         self._event.set()
 
-    async def wait(self, listening: asyncio.Task[None]) -> None:
-        """Wait for the end, or for the server to fail."""
+    async def wait(self, task: asyncio.Task[Any]) -> None:
+        """Wait for the end, or for the end of a task."""
         event = asyncio.ensure_future(self._event.wait())
-        await asyncio.wait({event, listening}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({event, task}, return_when=asyncio.FIRST_COMPLETED)
         event.cancel()
 
     async def unless(self, opening: Any) -> Service | None:
         """Return what is awaited, or None if the end comes first."""
-        task = asyncio.ensure_future(opening)
-        event = asyncio.ensure_future(self._event.wait())
-        await asyncio.wait({event, task}, return_when=asyncio.FIRST_COMPLETED)
-        event.cancel()
+        task: asyncio.Task[Service] = asyncio.create_task(opening)
+        await self.wait(task)
         if not task.done():
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
             return None
-        service: Service = task.result()
-        return service
+        return task.result()
 
 
 async def _opened(stack: AsyncExitStack, settings: Settings) -> Service:
@@ -247,7 +244,6 @@ async def _while_open(
         address, secret, memory = settings.webhook
         webhook = Webhook(address, secret, memory, settings.public or url)
         tasks.append(asyncio.create_task(webhook.run(service)))
-
     if settings.keep is not None:
         tasks.append(asyncio.create_task(_follow_age(service, settings.keep)))
 

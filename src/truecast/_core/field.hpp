@@ -119,11 +119,13 @@ class Field {
             use(std::size_t{0}, key == arc_end);
         }
 
-      private:
-        static bool is_upper(Key key, int bit) { return key >> bit & 1; }
+        // Of the halves that this digit of a key parts.
         static std::size_t number(Key key, int bit) {
             return static_cast<std::size_t>((arc_end | key) >> (bit + 1));
         }
+
+      private:
+        static bool is_upper(Key key, int bit) { return key >> bit & 1; }
     };
 
   public:
@@ -203,12 +205,7 @@ class Field {
 
         // Have the next node fetched from memory.
         void fetch() const {
-            if (above)
-                fetch_top();
-            else if (at >= 0)
-                truecast::fetch(&field->inners_[static_cast<std::size_t>(at)], sizeof(Inner));
-            else if (at != none)
-                truecast::fetch(&field->knots_[static_cast<std::size_t>(~at)], sizeof(Knot));
+            above ? fetch_top() : field->fetch(at);
         }
 
       private:
@@ -270,6 +267,19 @@ class Field {
         truecast::fetch(inners_.data(), std::min(inners_.size(), small) * sizeof(Inner));
     }
 
+    // Have the way to a key fetched, which will be looked for soon: where the keys of a top part, as
+    // its first halves are in the cache anyway; and, when that is there, what they lead to.
+    void fetch_way(Key key) const {
+        if (top_.empty() || key == arc_end) return;
+        truecast::fetch(&top_.cells[top_.cell(key)], sizeof(Node));
+        const int to = std::min(top_.below + deepest, Top::end_bit);
+        for (int bit = top_.below; bit < to; ++bit)
+            truecast::fetch(&top_.halves[Top::number(key, bit)], sizeof(Halves));
+    }
+    void fetch_end(Key key) const {
+        if (!top_.empty()) fetch(top_.cells[top_.cell(key)]);
+    }
+
     // Call `visit` with every knot, from the lowest to the highest.
     template <typename Visit>
     void each(Visit visit) const {
@@ -279,12 +289,20 @@ class Field {
 
   private:
     static constexpr std::size_t small = 16;  // a field with more knots has a top
+    static constexpr int deepest = 9;  // digits of a key: the halves that these part fill a cache
 
     std::vector<Knot> knots_;
     std::vector<Inner> inners_;
     Node root_ = none;   // unless there is a top
     Node spare_ = none;  // an inner node that is not in use; its first child is the next one
     Top top_;
+
+    void fetch(Node node) const {
+        if (node >= 0)
+            truecast::fetch(&inners_[static_cast<std::size_t>(node)], sizeof(Inner));
+        else if (node != none)
+            truecast::fetch(&knots_[static_cast<std::size_t>(~node)], sizeof(Knot));
+    }
 
     Sums sums_of(Node node) const {
         if (node == none) return {};

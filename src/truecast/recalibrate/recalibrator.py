@@ -378,10 +378,10 @@ class Recalibrator(Saveable):
         """Play a round for every score: make a forecast, then learn its outcome.
 
         The same as `predict` and `observe` in a loop, bit for bit, including the state, but several
-        times faster. Other threads can run meanwhile, and a long batch uses a second one itself if it
-        may (`TRUECAST_THREADS`). If interrupted, for example by Ctrl-C, it
-        stops within a tenth of a second and has learned nothing: everything is as before the call,
-        except that `out` may already hold forecasts.
+        times faster. Other threads can run meanwhile, and a long batch uses a second one itself,
+        unless `TRUECAST_THREADS` is 1. If interrupted, for example by Ctrl-C, it stops within a
+        tenth of a second and has learned nothing: everything is as before the call, except that
+        `out` may already hold forecasts.
 
         Parameters
         ----------

@@ -21,6 +21,7 @@
 
 #include "arc.hpp"
 #include "fetch.hpp"
+#include "vectors.hpp"
 
 namespace truecast {
 
@@ -56,11 +57,9 @@ class Field {
     static constexpr Node none = std::numeric_limits<Node>::min();
 
     struct Sums {
-        double side[2] = {0.0, 0.0};  // of residuals * rise, and of residuals * fall
+        Two side = {0.0, 0.0};  // of residuals * rise, and of residuals * fall
 
-        Sums operator+(const Sums& more) const {
-            return {{side[0] + more.side[0], side[1] + more.side[1]}};
-        }
+        Sums operator+(const Sums& more) const { return {side + more.side}; }
     };
 
     // What the keys of two halves add up to.
@@ -68,8 +67,12 @@ class Field {
         Sums half[2];
 
         Sums sums() const { return half[0] + half[1]; }
-        // What the way into a half leaves behind: the upper's far sum, the lower's near.
-        double aside(bool upper) const { return half[!upper].side[!upper]; }
+        // What the way into a half leaves behind: into the upper one the lower's rise, else the
+        // upper's fall, and 0. No branch, which would be guessed wrong half of the time.
+        Two aside(bool upper) const {
+            constexpr Two parts[2] = {{0.0, 1.0}, {1.0, 0.0}};
+            return Two{half[0].side[0], half[1].side[1]} * parts[upper];
+        }
         // The sums of both, now that those of one have changed.
         Sums take(bool upper, const Sums& sums) {
             half[upper] = sums;
@@ -119,11 +122,13 @@ class Field {
             use(std::size_t{0}, key == arc_end);
         }
 
-      private:
-        static bool is_upper(Key key, int bit) { return key >> bit & 1; }
+        // Of the halves that this digit of a key parts.
         static std::size_t number(Key key, int bit) {
             return static_cast<std::size_t>((arc_end | key) >> (bit + 1));
         }
+
+      private:
+        static bool is_upper(Key key, int bit) { return key >> bit & 1; }
     };
 
   public:
@@ -136,7 +141,7 @@ class Field {
         friend class Field;
         Sums sums() const {
             const double r = static_cast<double>(residual) / unit;
-            return {{r * rise, r * fall}};
+            return {Two{r * rise, r * fall}};
         }
     };
 
@@ -173,7 +178,7 @@ class Field {
         Key key;
         Node at;
         bool above;  // the top is still to be passed
-        double sum[2] = {0.0, 0.0};
+        Two sum = {0.0, 0.0};  // up to the key, and beyond it
 
       public:
         Walk(const Field& of, Key key_, Path& to)
@@ -190,12 +195,11 @@ class Field {
             const Inner& inner = field->inners_[static_cast<std::size_t>(at)];
             const int bit = inner.bit();
             if ((inner.key() ^ key) >> (bit + 1) != 0) {
-                const Sums all = inner.sums();
-                (key > inner.key() ? sum[1] += all.side[0] : sum[0] += all.side[1]);
+                add(key > inner.key(), inner.sums());
                 return tell();
             }
             const bool upper = key >> bit & 1;
-            pass(upper, inner);
+            sum += inner.aside(upper);
             path->nodes[path->depth++] = at;
             at = inner.child[upper];
             return true;
@@ -203,48 +207,34 @@ class Field {
 
         // Have the next node fetched from memory.
         void fetch() const {
-            if (above)
-                fetch_top();
-            else if (at >= 0)
-                truecast::fetch(&field->inners_[static_cast<std::size_t>(at)], sizeof(Inner));
-            else if (at != none)
-                truecast::fetch(&field->knots_[static_cast<std::size_t>(~at)], sizeof(Knot));
+            above ? field->fetch_way(key) : field->fetch(at);
         }
 
       private:
-        // No branch, which would be guessed wrong half of the time: a 0 is added to the other sum.
-        void pass(bool upper, const Halves& halves) {
-            constexpr double parts[2] = {0.0, 1.0};
-            const double aside = halves.aside(upper);
-            sum[0] += aside * parts[!upper];
-            sum[1] += aside * parts[upper];
+        // What is all below the key, or all above it.
+        void add(bool below, const Sums& sums) {
+            sum += below ? Two{sums.side[0], 0.0} : Two{0.0, sums.side[1]};
         }
         bool pass_top() {
             const Top& top = field->top_;
-            top.down(key, [&](std::size_t number, bool upper) { pass(upper, top.halves[number]); });
+            top.down(key, [&](std::size_t number, bool upper) {
+                sum += top.halves[number].aside(upper);
+            });
             at = top.cells[top.cell(key)];
             above = false;
             return true;
         }
-        void fetch_top() const {
-            const Top& top = field->top_;
-            truecast::fetch(&top.cells[top.cell(key)], sizeof(Node));
-            top.down(key, [&](std::size_t number, bool) {
-                truecast::fetch(&top.halves[number], sizeof(Halves));
-            });
-        }
         bool end() {
             if (at == none) return tell();
             const Knot& knot = field->knots_[static_cast<std::size_t>(~at)];
-            const Sums own = knot.sums();
-            (key >= knot.key ? sum[1] += own.side[0] : sum[0] += own.side[1]);
+            add(key >= knot.key, knot.sums());
             if (key == knot.key) path->knot = &knot;
             return tell();
         }
         bool tell() {
             path->last = at;
-            path->up_to = sum[1];
-            path->beyond = sum[0];
+            path->up_to = sum[0];
+            path->beyond = sum[1];
             return false;
         }
     };
@@ -270,6 +260,20 @@ class Field {
         truecast::fetch(inners_.data(), std::min(inners_.size(), small) * sizeof(Inner));
     }
 
+    // Have the way to a key fetched, which will be looked for soon: the last halves of the top, as
+    // the first are in the cache anyway; and, when they are there, what they lead to.
+    void fetch_way(Key key) const {
+        if (top_.empty()) return fetch();
+        if (key == arc_end) return;
+        truecast::fetch(&top_.cells[top_.cell(key)], sizeof(Node));
+        const int to = std::min(top_.below + deepest, Top::end_bit);
+        for (int bit = top_.below; bit < to; ++bit)
+            truecast::fetch(&top_.halves[Top::number(key, bit)], sizeof(Halves));
+    }
+    void fetch_end(Key key) const {
+        if (!top_.empty()) fetch(top_.cells[top_.cell(key)]);
+    }
+
     // Call `visit` with every knot, from the lowest to the highest.
     template <typename Visit>
     void each(Visit visit) const {
@@ -279,12 +283,20 @@ class Field {
 
   private:
     static constexpr std::size_t small = 16;  // a field with more knots has a top
+    static constexpr int deepest = 9;  // digits of a key: the halves that these part fill a cache
 
     std::vector<Knot> knots_;
     std::vector<Inner> inners_;
     Node root_ = none;   // unless there is a top
     Node spare_ = none;  // an inner node that is not in use; its first child is the next one
     Top top_;
+
+    void fetch(Node node) const {
+        if (node >= 0)
+            truecast::fetch(&inners_[static_cast<std::size_t>(node)], sizeof(Inner));
+        else if (node != none)
+            truecast::fetch(&knots_[static_cast<std::size_t>(~node)], sizeof(Knot));
+    }
 
     Sums sums_of(Node node) const {
         if (node == none) return {};

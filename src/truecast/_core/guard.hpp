@@ -65,6 +65,14 @@ struct Group : Counts {
     Field field;
 };
 
+// A hint, and where it is on the arc: both can be known before the guard is at it.
+struct Aim {
+    double hint, angle;
+
+    Aim(double given) : hint(given + 0.0), angle(angle_of(hint)) {}  // -0.0 becomes 0.0
+    double angle_at(double p) const { return p == hint ? angle : angle_of(p); }
+};
+
 // A forecast, and where it was made.
 struct Placed {
     double said = 0.0;
@@ -198,9 +206,17 @@ struct Guard : Balance {
         issued = false;
     }
 
-    double round(double hint, const Members& of, bool y) {
+    // Have fetched from memory what rounds after the k-th of a batch will need.
+    void look_ahead(const std::vector<Aim>& aims, std::size_t k) const {
+        const Field& field = everyone().field;
+        const auto key = [&](std::size_t i) { return key_near(aims[i].angle, step()); };
+        if (k + 4 < aims.size()) field.fetch_way(key(k + 4));
+        if (k + 2 < aims.size()) field.fetch_end(key(k + 2));
+    }
+
+    double round(const Aim& aim, const Members& of, bool y) {
         Paths paths;
-        const Placed made = place(hint, of, false, paths);
+        const Placed made = place(aim, of, false, paths);
         grant(made, of);
         learn(made, of, y, {}, &paths);
         nudge.wait(everyone().late);
@@ -318,15 +334,15 @@ struct Guard : Balance {
         *piece = static_cast<std::int64_t>(mixed + static_cast<std::uint64_t>(number) + 1U);
     }
 
-    Placed place(double hint, const Members& of, bool beside_asked, Paths& paths,
+    Placed place(const Aim& aim, const Members& of, bool beside_asked, Paths& paths,
                  std::int64_t* piece = nullptr) const {
         const Key unit = step();
         const double more = room(beside_asked);
         Placed made;
-        made.hint = made.said = hint + 0.0;  // -0.0 becomes 0.0
+        made.hint = made.said = aim.hint;
         if (piece != nullptr) *piece = 0;
-        if (nudges) made.said = nudged(offset(made, of), unit, piece);
-        double angle = angle_of(made.said);
+        if (nudges) made.said = nudged(aim, offset(made, of), unit, piece);
+        double angle = aim.angle_at(made.said);
         made.key = key_near(angle, unit);
         Judged found = judge(made.said, made.key, of, more, paths);
         if (!found.fits) {
@@ -396,10 +412,10 @@ struct Guard : Balance {
         return p;
     }
 
-    double nudged(double hint, Key unit, std::int64_t* piece) const {
+    double nudged(const Aim& aim, double hint, Key unit, std::int64_t* piece) const {
         return nudge.apply(hint, static_cast<double>(everyone().energy) / parts, [&](double p) {
             Field::Path path;
-            const Key key = key_near(angle_of(p), unit);
+            const Key key = key_near(aim.angle_at(p), unit);
             note(piece, key);
             everyone().field.look(key, path);
             return path.field(path.shape());

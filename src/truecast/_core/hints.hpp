@@ -336,8 +336,9 @@ class Isotonic final : public Hint {
     double say(const Score* score) override {
         const std::size_t k = nearest(*score);
         const bool up = centres[k] <= score->bend;
-        if (up ? last[k] + 1 == wide : first[k] == 0) return rates[k];
-        const std::size_t a = up ? k : first[k] - 1, b = up ? last[k] + 1 : k;
+        const std::size_t from = first[k], to = last[k] + std::size_t{1};
+        if (up ? to == wide : from == 0) return rates[k];
+        const std::size_t a = up ? k : from - 1, b = up ? to : k;
         const double part = (score->bend - centres[a]) / (centres[b] - centres[a]);
         return clip(rates[a] + (rates[b] - rates[a]) * part, rates[a], rates[b]);
     }
@@ -413,10 +414,11 @@ class Isotonic final : public Hint {
     // Where the pool of each knot begins and ends: rates of pools differ.
     void mark_ends() {
         for (std::size_t k = 0; k < wide; ++k)
-            first[k] = k > 0 && rates[k] == rates[k - 1] ? first[k - 1] : k;
+            first[k] = k > 0 && rates[k] == rates[k - 1] ? first[k - 1] : number(k);
         for (std::size_t k = wide; k-- > 0;)
-            last[k] = k + 1 < wide && rates[k] == rates[k + 1] ? last[k + 1] : k;
+            last[k] = k + 1 < wide && rates[k] == rates[k + 1] ? last[k + 1] : number(k);
     }
+    static std::uint16_t number(std::size_t k) { return static_cast<std::uint16_t>(k); }
 
     static constexpr double longest = 256.0;  // rounds without a new fit
     Fading fading;
@@ -424,7 +426,7 @@ class Isotonic final : public Hint {
     double rounds = 0.0, due = 1.0;
     std::array<double, wide> weights{}, ones{}, logits{};
     std::array<double, wide> rates{}, centres{};
-    std::array<std::size_t, wide> first{}, last{};  // knots of it
+    std::array<std::uint16_t, wide> first{}, last{};  // knots of it
 };
 
 // A new hint for one score, by its name in Python; none if there is no such name.

@@ -368,6 +368,7 @@ class Desk:
         groups: list[Any] | None,
         outcomes: NDArray[np.uint8],
         said: NDArray[np.float64],
+        threads: bool,
     ) -> None: ...
     def replay(
         self,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <memory>
@@ -27,10 +28,7 @@ class Stack {
           lower(n * (n - 1) / 2, 0.0),
           asked(n),
           logits(n, logit(0.0)),
-          solved(n),
-          step(n),
-          share(n),
-          left(lower.size()) {}
+          many(n > few ? 3 * n + lower.size() : 0) {}
 
     double say(const double* p) {
         double z = 0.0;
@@ -53,7 +51,10 @@ class Stack {
     // (the new C)^-1 z = (the old C)^-1 z / s_n.
     void learn(double p, bool y, double weight) {
         const double error = weight * ((y ? 1.0 : 0.0) - p), bend = std::fabs(error) / 2.0;
-        solve();
+        std::array<double, of_few> own;
+        double* const solved = many.empty() ? own.data() : many.data();
+        double *const step = solved + n, *const share = step + n, *const left = share + n;
+        solve(solved, left);
         double s = 1.0;
         for (std::size_t j = 0; j < n; ++j) {
             const double x = solved[j], over = bend / s;
@@ -65,7 +66,7 @@ class Stack {
         }
         const double rate = error / s;
         double* from = lower.data() + lower.size();
-        const double* part = left.data() + left.size();
+        const double* part = left + lower.size();
         for (std::size_t i = n; i-- > 0;) {
             const double v = step[i];
             weights[i] = clip(weights[i] + rate * v, -most_weight, most_weight);
@@ -93,9 +94,9 @@ class Stack {
   private:
     // x = L^-1 z for the logits z; `left` is, of each place of L, what is left of z when the
     // columns up to it are taken off.
-    void solve() {
+    void solve(double* solved, double* left) const {
         const double* from = lower.data();
-        double* part = left.data();
+        double* part = left;
         for (std::size_t i = 0; i < n; ++i) {
             double rest = logits[i];
             for (std::size_t j = 0; j < i; ++j) *part++ = rest -= solved[j] * *from++;
@@ -103,10 +104,15 @@ class Stack {
         }
     }
 
+    // What `learn` works with, and leaves. Where there are many stacks, room of its own for each
+    // would take up the cache, so mostly it is that of the call.
+    static constexpr std::size_t few = 16, of_few = 3 * few + few * (few - 1) / 2;
+
     static constexpr double pull = 10.0, most_weight = 64.0;
     std::size_t n;
     std::vector<double> weights, diagonal, inverse, lower;
-    std::vector<double> asked, logits, solved, step, share, left;  // of one round
+    std::vector<double> asked, logits;  // of one round
+    std::vector<double> many;           // the room, if members are not few
 };
 
 // A mix of hints and of their stack, weighted by how likely each made the outcomes so far (fixed

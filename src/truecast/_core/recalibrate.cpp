@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "ahead.hpp"
 #include "arrays.hpp"
 #include "bursts.hpp"
 #include "desk.hpp"
@@ -283,8 +284,14 @@ class Before {
     }
 };
 
-constexpr std::size_t block =
+constexpr std::size_t short_block =
     16;  // rounds, of up to half a millisecond each if they are of a hundred groups
+constexpr std::size_t long_block = 4096;  // of up to 5 microseconds: to start a thread takes 20
+
+// Outcomes that come `late` can be many after one step.
+std::size_t block_of(const Plan& plan, bool late, bool runs_python) {
+    return late || plan.has_several() || runs_python ? short_block : long_block;
+}
 
 // Plays the `steps` of a batch, of which `rounds` are forecasts, by `play(plan, before, from, to)`;
 // all or, if something is thrown, nothing.
@@ -301,8 +308,8 @@ void play_steps(Desk& desk, nb::handle groups, std::size_t rounds, std::size_t s
     const bool runs_python = desk.held().hint->runs_python();
     try {
         in_blocks(
-            steps, block, [&](std::size_t from, std::size_t to) { play(plan, before, from, to); },
-            runs_python);
+            steps, block_of(plan, late, runs_python),
+            [&](std::size_t from, std::size_t to) { play(plan, before, from, to); }, runs_python);
         if (runs_python) desk.held().hint->at(-1);
         seating.keep();
     } catch (...) {
@@ -317,32 +324,42 @@ void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Pl
     play_steps(desk, groups, rounds, rounds, late, Resolving(), play);
 }
 
+// What the hint says of a round; it learns from it at once, and needs nothing of the guard.
+Aim hinted(const HintHolder& held, const double* row, bool y) {
+    Hint& hint = *held.hint;
+    const auto ask = [&](const hints::Score* scores) {
+        const double said = hint.predict(scores);
+        hint.learn(scores, y);
+        return said;
+    };
+    if (hint.inputs() > 1) return ask(again(held, row).data());
+    const hints::Score score = held.score(*row);
+    return ask(&score);
+}
+
 void run(Desk& desk, Array<const double, 2> scores, nb::handle groups,
-         Array<const std::uint8_t, 1> y, Array<double, 1> said) {
+         Array<const std::uint8_t, 1> y, Array<double, 1> said, bool threads) {
     const std::size_t rounds = y.shape(0), models = scores.shape(1);
     require(scores.shape(0) == rounds && said.shape(0) == rounds,
             "there must be an entry for each outcome");
     require(models == desk.held().hint->inputs(), "there must be a score of each model");
+    const auto one = [&](std::size_t t) { return (y.data()[t] & 1) != 0; };
+    const bool runs_python = desk.held().hint->runs_python();
+    const auto hint = [&](std::size_t t) {
+        if (runs_python) desk.held().hint->at(static_cast<std::int64_t>(t));
+        return hinted(desk.held(), scores.data() + t * models, one(t));
+    };
+    std::optional<Ahead<Aim>> ahead;
     play_whole(desk, groups, rounds, false,
-               [&](Plan& plan, Before&, std::size_t t, std::size_t end) {
-                   const HintHolder& held = desk.held();
-                   Hint& hint = *held.hint;
-                   const bool runs_python = hint.runs_python();
-                   for (; t < end; ++t) {
-                       const bool one = (y.data()[t] & 1) != 0;
-                       plan.look_ahead(desk.guard, t);
-                       if (runs_python) hint.at(static_cast<std::int64_t>(t));
-                       const auto play = [&](const hints::Score* row) {
-                           said.data()[t] = desk.guard.round(hint.predict(row), plan.of(t), one);
-                           hint.learn(row, one);
-                       };
-                       if (models == 1) {
-                           const hints::Score score = held.score(scores.data()[t]);
-                           play(&score);
-                       } else {
-                           play(again(held, scores.data() + t * models).data());
+               [&](Plan& plan, Before&, std::size_t from, std::size_t to) {
+                   if (from == 0) ahead.emplace(rounds, to, threads && !runs_python);
+                   ahead->play(from, to, hint, [&](const std::vector<Aim>& aims) {
+                       for (std::size_t t = from; t < to; ++t) {
+                           plan.look_ahead(desk.guard, t);
+                           desk.guard.look_ahead(aims, t - from);
+                           said.data()[t] = desk.guard.round(aims[t - from], plan.of(t), one(t));
                        }
-                   }
+                   });
                });
 }
 
@@ -462,7 +479,7 @@ void place(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<d
     const bool runs_python = hint.hint->runs_python();
     copying.reset();
     in_blocks(
-        rounds, block,
+        rounds, short_block,
         [&](std::size_t t, std::size_t end) {
             for (; t < end; ++t) {
                 if (runs_python) hint.hint->at(static_cast<std::int64_t>(t));
@@ -720,6 +737,7 @@ void bind_recalibrate(nb::module_& m) {
              "Learn the outcome of a ticket.")
         .def("give_up", &give_up, "ticket"_a.none(), "Await the outcome of a ticket no longer.")
         .def("run", &run, "scores"_a, "groups"_a.none(), "outcomes"_a, "said"_a,
+             "threads"_a,
              "Play a round for every outcome; write what was said. All or, if it is interrupted, "
              "nothing.")
         .def("replay", &replay, "scores"_a, "groups"_a.none(), "outcomes"_a, "known_at"_a,

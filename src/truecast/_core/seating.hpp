@@ -167,6 +167,9 @@ class Plan {
         return two;
     }
 
+    // Whether there are rounds of several groups, which can be very many.
+    bool has_several() const { return !several.empty(); }
+
     // Have what the rounds after t need fetched from memory: of many groups, few are in the cache.
     void look_ahead(const Guard& guard, std::size_t t) const {
         const auto single = [&](std::size_t s) { return s < rows.size() && !is_several(rows[s]); };

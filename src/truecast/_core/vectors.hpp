@@ -18,3 +18,22 @@
 #else
 #define TRUECAST_APART
 #endif
+
+namespace truecast {
+
+// Two numbers that are computed with together.
+#ifdef __GNUC__
+typedef double Two __attribute__((vector_size(16)));
+#else
+struct Two {
+    double at[2];
+
+    double& operator[](int i) { return at[i]; }
+    double operator[](int i) const { return at[i]; }
+    Two operator+(const Two& more) const { return {at[0] + more.at[0], at[1] + more.at[1]}; }
+    Two operator*(const Two& by) const { return {at[0] * by.at[0], at[1] * by.at[1]}; }
+    Two& operator+=(const Two& more) { return *this = *this + more; }
+};
+#endif
+
+}  // namespace truecast

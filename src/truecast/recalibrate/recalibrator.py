@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from truecast import _check, _core
 from truecast import state as saving
 from truecast._renamed import renamed
+from truecast._threads import threads
 from truecast.errors import InputError, StateError
 from truecast.forecasters.guard import BUDGETS
 from truecast.ledger import certify, ledger_state, numbers_of
@@ -31,6 +32,7 @@ __all__ = ["Recalibrator"]
 OPEN = "yours"  # the kind of all hints that are not ours
 MAX_GROUPS = 1 << 20
 MAX_UNRESOLVED = 1 << 20
+_SEVERAL_THREADS = 1 << 14  # rounds from which on a second thread is worth starting
 
 Group = _check.Group
 
@@ -376,9 +378,10 @@ class Recalibrator(Saveable):
         """Play a round for every score: make a forecast, then learn its outcome.
 
         The same as `predict` and `observe` in a loop, bit for bit, including the state, but several
-        times faster. Other threads can run meanwhile. If interrupted, for example by Ctrl-C, it
-        stops within a tenth of a second and has learned nothing: everything is as before the call,
-        except that `out` may already hold forecasts.
+        times faster. Other threads can run meanwhile, and a long batch uses a second one itself,
+        unless `TRUECAST_THREADS` is 1. If interrupted, for example by Ctrl-C, it stops within a
+        tenth of a second and has learned nothing: everything is as before the call, except that
+        `out` may already hold forecasts.
 
         Parameters
         ----------
@@ -428,7 +431,8 @@ class Recalibrator(Saveable):
         names = None if groups is None else _check.groups(groups, len(y), scores)
         late = _check.late(known_at, events, len(y), scores)
         if late is None:
-            self._desk.run(self._rows(x), names, y, said)
+            several = len(y) >= _SEVERAL_THREADS and threads() > 1
+            self._desk.run(self._rows(x), names, y, said, several)
         else:
             self._desk.replay(self._rows(x), names, y, *late, said)
         return said

@@ -194,11 +194,7 @@ bool load_guard(ClassDesk& desk, const nb::list& names, const nb::dict& all) {
     return true;
 }
 
-nb::list hint_entries(ClassDesk& desk) {
-    nb::list all;
-    all.append(described(desk.hint.entries()));
-    return all;
-}
+nb::list hint_entries(ClassDesk& desk) { return described(desk.hint.entries()); }
 
 nb::dict saved_hint(ClassDesk& desk) {
     nb::dict all = saved(desk.hint.entries());

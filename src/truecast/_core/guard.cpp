@@ -232,12 +232,7 @@ namespace {
 
 const Members alone{0};
 
-void observe(Guard& guard, nb::handle y) {
-    const std::uint8_t bit = outcome(y);
-    if (!at_rest(guard).issued)
-        refuse("observe() needs a forecast to judge: call predict() before each observe()");
-    guard.observe(bit);
-}
+void observe(Guard& guard, nb::handle y) { guard.observe(awaited_outcome(guard, y)); }
 
 void run(Guard& guard, Array<const double, 1> hints, Array<const std::uint8_t, 1> y,
          Array<double, 1> said) {

@@ -24,21 +24,9 @@ void require_points(const std::int64_t* points, std::size_t count) {
     require(points[0] == 0 && points[count - 1] == split_denominator, "points must go from 0 to 1");
 }
 
-void observe_walk(Walk& walk, nb::handle y) {
-    const std::uint8_t bit = outcome(y);
-    if (!at_rest(walk).issued)
-        refuse("observe() needs a forecast to judge: call predict() before each observe()");
-    walk.step(bit);
-}
+void observe(Walk& walk, nb::handle y) { walk.step(awaited_outcome(walk, y)); }
 
-void run_walk(Walk& walk, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
-    require(y.shape(0) == said.shape(0), "said must have an entry for each outcome");
-    whole_batch(walk, y.shape(0), 4096, [&](std::size_t t, std::size_t end) {
-        for (; t < end; ++t) said.data()[t] = walk.step(y.data()[t] & 1);
-    });
-}
-
-void restore_walk(Walk& walk, const nb::dict& numbers) {
+void restore(Walk& walk, const nb::dict& numbers) {
     Walk read = at_rest(walk);
     load(read.entries(), numbers);
     const std::size_t count = read.points.size();
@@ -98,11 +86,11 @@ void bind_split_ladder(nb::module_& m) {
         .def(
             "predict", [](Walk& w) { return at_rest(w).predict(); },
             "The probability that the next outcome is 1; the same until that outcome is observed.")
-        .def("observe", &observe_walk, "outcome"_a.none(),
+        .def("observe", &observe, "outcome"_a.none(),
              "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing "
              "changed, if there was "
              "none.")
-        .def("_run", &run_walk, "outcomes"_a, "said"_a,
+        .def("_run", &run_steps<Walk>, "outcomes"_a, "said"_a,
              "Play a round for every outcome; write what was said.")
         .def(
             "_entries", [](Walk& w) { return described(w.entries()); },
@@ -110,7 +98,7 @@ void bind_split_ladder(nb::module_& m) {
         .def(
             "_saved", [](Walk& w) { return saved(at_rest(w).entries()); },
             "All that rounds change.")
-        .def("_restore", &restore_walk, "numbers"_a, "Take over what `_saved` gave.")
+        .def("_restore", &restore, "numbers"_a, "Take over what `_saved` gave.")
         .def_prop_ro(
             "open_cell", [](Walk& w) { return at_rest(w).cell; },
             "The open cell: the next forecast lies between the points of this number and the next.")

@@ -74,8 +74,7 @@ def _load_hint(desk: _core.ClassDesk, saved: Any, classes: int, hint: Hint) -> N
     if not isinstance(saved, dict) or not isinstance(each, list) or len(each) != classes:
         raise StateError(f"the saved hint must have a state for each of {classes} classes")
     own = {name: saved[name] for name in saved if name != "each"}
-    (listed,) = desk.hint_entries()
-    numbers = checked_numbers(own, [Entry(*entry) for entry in listed])
+    numbers = checked_numbers(own, [Entry(*entry) for entry in desk.hint_entries()])
     if not desk.load_hint(numbers | {"each": [hint._checked(state) for state in each]}):
         raise StateError("the saved hint must fit together: no outcomes lead to this state")
 

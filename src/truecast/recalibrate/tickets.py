@@ -151,7 +151,7 @@ def load_tickets(
     desk.restore(issued, columns)
 
 
-def load_bursts(desk: _core.Desk | _core.ClassDesk, numbers: object) -> None:
+def load_bursts(desk: _core.DeskBase, numbers: object) -> None:
     """Take over what is known of outcomes that come together, or raise StateError."""
     saved = require_entries("bursts", numbers, desk.bursts())
     floats = all(type(number) is float and math.isfinite(number) for number in saved.values())

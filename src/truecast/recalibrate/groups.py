@@ -15,15 +15,6 @@ if TYPE_CHECKING:
     from truecast.recalibrate.class_certificate import ClassCertificate
     from truecast.recalibrate.class_rows import Label
 
-__all__ = [
-    "ClassGroupRecord",
-    "GroupRecord",
-    "Groups",
-    "class_parts",
-    "require_known",
-    "saved_names",
-]
-
 Record = TypeVar("Record")
 
 _MOST_COMPARED = 10_000  # names among which a message looks for similar ones

@@ -14,23 +14,7 @@ from truecast.errors import StateError
 from truecast.ledger import AIM, is_placed
 from truecast.state import Entry, Saveable, kinds_of, require_entries
 
-__all__ = [
-    "ENTRIES",
-    "MAX_GROUPS",
-    "MAX_UNRESOLVED",
-    "AnyTicket",
-    "Issuing",
-    "Ticket",
-    "Tickets",
-    "check_events",
-    "check_members",
-    "check_reserve",
-    "checked_count",
-    "is_score",
-    "load_bursts",
-    "load_tickets",
-    "tickets_state",
-]
+__all__ = ["Ticket", "Tickets"]
 
 
 MAX_GROUPS = 1 << 20

@@ -62,7 +62,6 @@ class ClassGuard(ArcGuard):
         self.classes = range(classes)
         self.fields = {(EVERYONE, k): Field() for k in self.classes}
         self.rows: list[Row] = []  # whose outcomes are awaited
-        self.last: Row | None = None
 
     def forecast(self, hint: Sequence[float], outcome: int, groups: Iterable[Hashable] = ()) -> Row:
         """Play one round."""

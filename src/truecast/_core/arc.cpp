@@ -68,8 +68,7 @@ void bind_arc(nb::module_& m) {
             "The probability that the next outcome is 1; the same until that outcome is observed.")
         .def("observe", &observe, "outcome"_a.none(),
              "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing "
-             "changed, if there was "
-             "none.")
+             "changed, if there was none.")
         .def("_run", &run_steps<ArcTree>, "outcomes"_a, "said"_a,
              "Play a round for every outcome; write what was said.")
         .def(

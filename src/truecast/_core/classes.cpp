@@ -4,8 +4,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include <map>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -227,9 +225,7 @@ void replay(ClassDesk& desk, Table2 scores, nb::handle groups, Array<const std::
                    ClassRow row;
                    for (; t < end; ++t) {
                        row.read(scores.data() + t * classes, classes, desk.logit);
-                       const std::int64_t event =
-                           events.shape(0) == 0 ? Events::none : events.data()[t];
-                       Issue forecast(desk, plan.of(t), row, event);
+                       Issue forecast(desk, plan.of(t), row, event_at(events, t));
                        write(forecast.keep(desk, before.given_up).made,
                              said.data() + t * classes);
                        before.forget_own();

@@ -50,8 +50,7 @@ State& at_rest(State& state) {
     if (state.busy)
         refuse(
             "in use by another thread (a batch runs on it in another thread): wait for it, or use "
-            "an object for each "
-            "thread");
+            "an object for each thread");
     return state;
 }
 

@@ -268,12 +268,10 @@ void bind_guard(nb::module_& m) {
             },
             "hint"_a.none(),
             "The hint, or a forecast near it that the budget allows. The outcome that comes next "
-            "is about the last one "
-            "asked for.")
+            "is about the last one asked for.")
         .def("observe", &observe, "outcome"_a.none(),
              "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing "
-             "changed, if there was "
-             "none.")
+             "changed, if there was none.")
         .def("_run", &run, "hints"_a, "outcomes"_a, "said"_a,
              "Play a round for every outcome; write what was said.")
         .def(

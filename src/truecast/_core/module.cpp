@@ -119,8 +119,7 @@ NB_MODULE(kernels, m) {
             "The probability that the next outcome is 1; the same until that outcome is observed.")
         .def("observe", &observe, "outcome"_a.none(),
              "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing "
-             "changed, if there was "
-             "none.")
+             "changed, if there was none.")
         .def(
             "_settle",
             [](Ladder& l, nb::handle y) {

@@ -24,13 +24,6 @@ namespace {
 
 using namespace monitor;
 
-// A group as it is looked up: None, a str or an int, or a tuple of these.
-nb::object group_of(nb::handle group) {
-    const bool plain = PyUnicode_CheckExact(group.ptr()) && PyUnicode_IS_ASCII(group.ptr());
-    if (group.is_none() || plain) return nb::borrow(group);
-    return nb::module_::import_("truecast._check").attr("group")(group);
-}
-
 void require_no_classes(const Watch& watch) {
     require(watch.classes() == 0, "forecasts of classes are rows");
 }
@@ -51,9 +44,7 @@ std::int64_t issue(Watch& watch, nb::handle p, nb::handle group, nb::handle even
     require_no_classes(watch);
     const double said = probability("p", p);
     const nb::object name = group_of(group);
-    const nb::object check = nb::module_::import_("truecast._check");
-    const std::int64_t about =
-        event.is_none() ? 0 : nb::cast<std::int64_t>(check.attr("event")(event));
+    const std::int64_t about = event_of(event);
     at_rest(watch);
     return watch.desk.issue(said, watch.members(name), about);
 }
@@ -196,11 +187,6 @@ class Undo {
     }
 };
 
-// A step of a batch that resolves what is not awaited.
-struct NotAwaited {
-    std::size_t place;  // among the tickets
-};
-
 // Issue and resolve, in the order of the steps: 0 is the next forecast, 1 the next ticket. Returns
 // the number of the first ticket that was issued.
 std::int64_t steps(Watch& watch, Array<const double, 1> p, nb::handle groups,
@@ -221,9 +207,8 @@ std::int64_t steps(Watch& watch, Array<const double, 1> p, nb::handle groups,
             for (; t < end; ++t) {
                 if (order.data()[t] == 0) {
                     require(issued < rounds, "each must have a step");
-                    const std::int64_t event = events.shape(0) == 0 ? 0 : events.data()[issued];
                     watch.desk.issue(checked(p.data()[issued]), of.empty() ? everyone : of[issued],
-                                     event);
+                                     event_at(events, issued));
                     ++issued;
                 } else {
                     require(resolved < y.shape(0), "each must have a step");
@@ -263,8 +248,7 @@ void run(Watch& watch, Array<const double, 1> p, Array<const std::uint8_t, 1> y,
         watch, rounds, known_at, evidence,
         [&](std::size_t t) { watch.desk.at_once(checked(p.data()[t]), of(t), one(t)); },
         [&](std::size_t t) {
-            const std::int64_t event = events.shape(0) == 0 ? 0 : events.data()[t];
-            watch.desk.issue(checked(p.data()[t]), of(t), event);
+            watch.desk.issue(checked(p.data()[t]), of(t), event_at(events, t));
         },
         [&](std::int64_t number, std::size_t t) {
             watch.desk.close(number, one(t) ? Came::one : Came::zero);

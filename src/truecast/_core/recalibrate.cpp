@@ -313,10 +313,8 @@ void replay(Desk& desk, Array<const double, 2> scores, nb::handle groups,
                    for (; t < end; ++t) {
                        plan.look_ahead(desk.guard, t);
                        if (runs_python) hint.at(static_cast<std::int64_t>(t));
-                       const std::int64_t event =
-                           events.shape(0) == 0 ? Events::none : events.data()[t];
                        desk.held().read(scores.data() + t * models, desk.row);
-                       Issue forecast(desk, plan.of(t), desk.row, event);
+                       Issue forecast(desk, plan.of(t), desk.row, event_at(events, t));
                        said.data()[t] = forecast.keep(desk, before.given_up);
                        before.forget_own();
                        known.add(t, known_at.data()[t]);
@@ -330,11 +328,6 @@ void replay(Desk& desk, Array<const double, 2> scores, nb::handle groups,
                    }
                });
 }
-
-// A step of a batch that resolves what is not awaited.
-struct NotAwaited {
-    std::size_t place;  // among the tickets
-};
 
 // Issue and resolve, in the order of the steps: 0 is the next score, 1 the next ticket. Writes what
 // was said of each, and returns the number of the first ticket that was issued.
@@ -356,10 +349,8 @@ std::int64_t steps(Desk& desk, Array<const double, 2> scores, nb::handle groups,
             if (order.data()[t] == 0) {
                 require(issued < rounds, "each must have a step");
                 if (runs_python) hint.at(static_cast<std::int64_t>(issued));
-                const std::int64_t event =
-                    events.shape(0) == 0 ? Events::none : events.data()[issued];
                 desk.held().read(scores.data() + issued * models, desk.row);
-                Issue forecast(desk, plan.of(issued), desk.row, event);
+                Issue forecast(desk, plan.of(issued), desk.row, event_at(events, issued));
                 said.data()[t] = forecast.keep(desk, before.given_up);
                 before.forget_own();
                 ++issued;

@@ -44,36 +44,7 @@ void bind_split_ladder(nb::module_& m) {
     m.attr("SPLIT_DENOMINATOR") = split_denominator;
     m.attr("MOST_CELLS") = most_cells;
 
-    nb::class_<SplitLadder>(m, "SplitLadder")
-        .def(
-            "_sums",
-            [](SplitLadder& l) {
-                return as_tuple(sums(at_rest(l).points.data(), l.biases.data(), l.biases.size(),
-                                     split_denominator));
-            },
-            "A and B as integers: A = s[0] / N, B = (s[1] + s[2] / s[3]) / N.")
-        .def_prop_ro(
-            "points", [](SplitLadder& l) { return copy(at_rest(l).points); },
-            "Numerators of the points, over `denominator`.")
-        .def_prop_ro(
-            "biases", [](SplitLadder& l) { return copy(at_rest(l).biases); },
-            "Numerators of the biases, over `denominator`.")
-        .def_prop_ro(
-            "spent", [](SplitLadder& l) { return copy(at_rest(l).spent); },
-            "What the forecasts in each cell have deviated since it came to be, over twice "
-            "`denominator`.")
-        .def_prop_ro(
-            "cells", [](SplitLadder& l) { return at_rest(l).cells(); }, "The number of cells, m.")
-        .def_prop_ro(
-            "rounds", [](SplitLadder& l) { return at_rest(l).rounds; }, "Outcomes observed so far.")
-        .def_prop_ro(
-            "squared_error", [](SplitLadder& l) { return at_rest(l).squared_error; },
-            "Sum of (forecast - outcome)**2.")
-        .def_prop_ro(
-            "_deviation", [](SplitLadder& l) { return as_int(at_rest(l).deviation); },
-            "The deviation over twice `denominator`.");
-
-    nb::class_<Walk, SplitLadder>(m, "Walk")
+    nb::class_<Walk>(m, "Walk")
         .def(
             "__init__",
             [](Walk* self, Array<const std::int64_t, 1> points, std::uint64_t threshold,
@@ -88,8 +59,7 @@ void bind_split_ladder(nb::module_& m) {
             "The probability that the next outcome is 1; the same until that outcome is observed.")
         .def("observe", &observe, "outcome"_a.none(),
              "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing "
-             "changed, if there was "
-             "none.")
+             "changed, if there was none.")
         .def("_run", &run_steps<Walk>, "outcomes"_a, "said"_a,
              "Play a round for every outcome; write what was said.")
         .def(
@@ -99,6 +69,33 @@ void bind_split_ladder(nb::module_& m) {
             "_saved", [](Walk& w) { return saved(at_rest(w).entries()); },
             "All that rounds change.")
         .def("_restore", &restore, "numbers"_a, "Take over what `_saved` gave.")
+        .def(
+            "_sums",
+            [](Walk& w) {
+                return as_tuple(sums(at_rest(w).points.data(), w.biases.data(), w.biases.size(),
+                                     split_denominator));
+            },
+            "A and B as integers: A = s[0] / N, B = (s[1] + s[2] / s[3]) / N.")
+        .def_prop_ro(
+            "points", [](Walk& w) { return copy(at_rest(w).points); },
+            "Numerators of the points, over `denominator`.")
+        .def_prop_ro(
+            "biases", [](Walk& w) { return copy(at_rest(w).biases); },
+            "Numerators of the biases, over `denominator`.")
+        .def_prop_ro(
+            "spent", [](Walk& w) { return copy(at_rest(w).spent); },
+            "What the forecasts in each cell have deviated since it came to be, over twice "
+            "`denominator`.")
+        .def_prop_ro(
+            "cells", [](Walk& w) { return at_rest(w).cells(); }, "The number of cells, m.")
+        .def_prop_ro(
+            "rounds", [](Walk& w) { return at_rest(w).rounds; }, "Outcomes observed so far.")
+        .def_prop_ro(
+            "squared_error", [](Walk& w) { return at_rest(w).squared_error; },
+            "Sum of (forecast - outcome)**2.")
+        .def_prop_ro(
+            "_deviation", [](Walk& w) { return as_int(at_rest(w).deviation); },
+            "The deviation over twice `denominator`.")
         .def_prop_ro(
             "open_cell", [](Walk& w) { return at_rest(w).cell; },
             "The open cell: the next forecast lies between the points of this number and the next.")

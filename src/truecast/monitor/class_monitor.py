@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from truecast import _check
 from truecast.errors import InputError
 from truecast.monitor.finding import Finding, found
-from truecast.monitor.groups import Evidence
+from truecast.monitor.groups import Evidence, Look
 from truecast.monitor.monitor import Monitor
 from truecast.recalibrate.class_rows import Label, Labels
 
@@ -262,7 +262,7 @@ class _ClassEvidence(Evidence):
     def __init__(self, monitor: ClassMonitor, label: Label | None) -> None:
         self._monitor, self._label = monitor, label
 
-    def _look(self) -> tuple[Any, ...]:
+    def _look(self) -> Look:
         chain = 0 if self._label is None else 1 + self._monitor._labels.number(self._label)
         return self._monitor._look(0, chain)
 

@@ -195,8 +195,7 @@ class Monitor(_core.Watch, Saveable):
     @property
     def alarms(self) -> int:
         """Alarms so far, not counting those of groups; at most 1 with `alpha`."""
-        alarms: int = self._look(0)[2]
-        return alarms
+        return self._look(0)[2]
 
     @property
     def alarm(self) -> Finding | None:

@@ -376,8 +376,7 @@ class ClassRecalibrator(Issuing[ClassTicket]):
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
-        state: dict[str, Any] = self._desk.alone(lambda: class_state(self._desk))
-        return state
+        return self._desk.alone(lambda: class_state(self._desk))
 
     def load(self, state: object) -> None:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""

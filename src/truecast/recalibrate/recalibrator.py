@@ -532,8 +532,7 @@ class Recalibrator(Issuing[Ticket]):
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
-        state: dict[str, Any] = self._desk.alone(self._whole_state)
-        return state
+        return self._desk.alone(self._whole_state)
 
     def _whole_state(self) -> dict[str, Any]:
         desk = self._desk

@@ -561,11 +561,10 @@ void restore(Desk& desk, std::int64_t issued, const nb::dict& columns) {
     Table table;
     load(table.entries(), columns);
     const std::size_t count = table.number.size();
-    for (const auto* column : {&table.key, &table.worst, &table.event, &table.members})
-        require(column->size() == count, "columns must be of one length");
     const std::size_t models = at_rest(unread(desk).held()).hint->inputs();
-    require(table.score.size() == count * models && table.forecast.size() == count &&
-                table.same.size() == count && table.about.size() == table.made.size(),
+    require(all_of_length(count, table.key, table.worst, table.event, table.members,
+                          table.forecast, table.same) &&
+                table.score.size() == count * models && table.about.size() == table.made.size(),
             "columns must be of one length");
     Tickets tickets;
     Events events;

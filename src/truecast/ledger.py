@@ -16,17 +16,6 @@ from truecast.state import Entry, kinds_of, require_entries
 if TYPE_CHECKING:
     from truecast.certificate import ArcCertificate
 
-__all__ = [
-    "AIM",
-    "ENTRIES",
-    "START",
-    "certify",
-    "is_placed",
-    "ledger_state",
-    "numbers_of",
-    "promised",
-]
-
 START = 1000.0  # the budget before the first round is that of 1,000
 _RESIDUAL = 2.0**-33  # a round: residuals are sums of forecasts rounded to 2**-32
 _UP = 1.0 + 2.0**-50

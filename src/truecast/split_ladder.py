@@ -14,7 +14,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from truecast import _check, _core
 from truecast.certificate import Certificate, Parts, certify
@@ -26,17 +26,9 @@ __all__ = ["DENOMINATOR", "SplitLadder"]
 
 DENOMINATOR = _core.SPLIT_DENOMINATOR
 
-if TYPE_CHECKING:
-    _Core = _core.SplitLadder
-else:  # a class can have but one base in the core
-    _Core = type("_Core", (), {})
 
-
-class SplitLadder(_Core, Saveable):
-    """Points, biases and the deviation so far, all of them exact; what is proved of them.
-
-    To be inherited beside a class of the core that splits its cells.
-    """
+class SplitLadder(_core.Walk, Saveable):
+    """Points, biases and the deviation so far, all of them exact; what is proved of them."""
 
     #: what the points and biases are numerators over
     denominator = DENOMINATOR

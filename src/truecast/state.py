@@ -22,19 +22,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from truecast.errors import InputError, StateError, VersionError
 
-__all__ = [
-    "VERSION",
-    "Entry",
-    "Saveable",
-    "from_bytes",
-    "from_json",
-    "kinds_of",
-    "reason",
-    "require_entries",
-    "to_bytes",
-    "to_json",
-]
-
 VERSION = 2
 _FORMAT = "truecast"
 _MAGIC = b"TRUECAST"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import json
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -170,19 +170,8 @@ def check_order(make: Make) -> None:
 
 def check_bad_outcomes(make: Make) -> None:
     """Outcomes other than 0 and 1 are refused, alone or in a batch, and change nothing."""
-    bad: list[Any] = [
-        2,
-        -1,
-        0.5,
-        float("nan"),
-        float("inf"),
-        "1",
-        b"1",
-        None,
-        [1],
-        np.array([0, 1]),
-        object(),
-    ]
+    numbers = 2, -1, 0.5, float("nan"), float("inf")
+    bad: list[Any] = [*numbers, "1", b"1", None, [1], np.array([0, 1]), object()]
     forecaster = _after(make, 20)
     p = forecaster.predict()
     before = forecaster.to_json()
@@ -208,9 +197,7 @@ def check_outcome_types(make: Make) -> None:
     states = set()
     for kind in kinds:
         forecaster = make()
-        for y in outcomes:
-            forecaster.predict()
-            forecaster.observe(kind(int(y)))
+        _played(forecaster, [kind(int(y)) for y in outcomes])
         states.add(forecaster.to_json())
     _require(
         len(states) == 1, "outcomes of different types, equal in value, lead to different states"
@@ -221,10 +208,7 @@ def check_batch(make: Make) -> None:
     """A batch, whole or in parts, is the loop bit for bit: its forecasts and its state."""
     for outcomes in _streams():
         loop = make()
-        expected = []
-        for y in outcomes:
-            expected.append(loop.predict())
-            loop.observe(y)
+        expected = _played(loop, outcomes)
         for cuts in ([], [0], [1, 2, 57], [len(outcomes)]):
             batch = make()
             parts = [np.asarray(batch.forecast_many(part)) for part in np.split(outcomes, cuts)]
@@ -451,15 +435,8 @@ def _score(p: float, hint: Any) -> Any:
 def _scored_streams(make: Callable[[], Any]) -> list[tuple[list[Any], list[int]]]:
     """Scores and outcomes to try hints on: all sizes, 0 and 1 among them, right and wrong."""
     rng = np.random.default_rng(20250917)
-    p = [
-        0.0,
-        1.0,
-        0.5,
-        1e-300,
-        1 - 2**-53,
-        *rng.random(60).tolist(),
-        *rng.beta(0.05, 0.05, 35).tolist(),
-    ]
+    extreme = 0.0, 1.0, 0.5, 1e-300, 1 - 2**-53
+    p = [*extreme, *rng.random(60).tolist(), *rng.beta(0.05, 0.05, 35).tolist()]
     hint = make()
     scores = [_score(x, hint) for x in p]
     return [
@@ -479,9 +456,17 @@ def _require_alike(hint: Any, other: Any, what: str) -> None:
         other.learn(x, y)
 
 
+def _played(forecaster: Forecaster, outcomes: Iterable[Any]) -> list[float]:
+    """Play a round for each outcome; return the forecasts."""
+    said = []
+    for y in outcomes:
+        said.append(forecaster.predict())
+        forecaster.observe(y)
+    return said
+
+
 def _observed(forecaster: Forecaster) -> Forecaster:
-    forecaster.predict()
-    forecaster.observe(0)
+    _played(forecaster, [0])
     return forecaster
 
 

@@ -116,7 +116,7 @@ def page() -> str:
     parts += ["\n`bursts`, on outcomes that come together:\n", listed(_core.BURSTS)]
     parts += ["\n## ClassRecalibrator\n", CLASSES]
     parts += ["\nThe table `awaited`:\n", table(class_state.ENTRIES), "\n`hint`:\n"]
-    parts += [listed(tc.ClassRecalibrator(classes=3)._desk.hint_entries()[0])]
+    parts += [listed(tc.ClassRecalibrator(classes=3)._desk.hint_entries())]
     parts += ["\n## Monitor\n", MONITOR, "\n`book`:\n", listed(_core.WATCH["book"])]
     parts += ["\nAn account:\n", listed(_core.WATCH["accounts"])]
     parts += ["\nThe table:\n", listed(_core.WATCH["tickets"])]

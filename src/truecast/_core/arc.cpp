@@ -16,19 +16,7 @@ using namespace nb::literals;
 namespace truecast {
 namespace {
 
-void observe(ArcTree& tree, nb::handle y) {
-    const std::uint8_t bit = outcome(y);
-    if (!at_rest(tree).issued)
-        refuse("observe() needs a forecast to judge: call predict() before each observe()");
-    tree.observe(bit);
-}
-
-void run(ArcTree& tree, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
-    require(y.shape(0) == said.shape(0), "said must have an entry for each outcome");
-    whole_batch(tree, y.shape(0), 4096, [&](std::size_t t, std::size_t end) {
-        for (; t < end; ++t) said.data()[t] = tree.step(y.data()[t] & 1);
-    });
-}
+void observe(ArcTree& tree, nb::handle y) { tree.observe(awaited_outcome(tree, y)); }
 
 // The forecasts that were said and their counts, from the lowest to the highest.
 struct Said {
@@ -80,9 +68,8 @@ void bind_arc(nb::module_& m) {
             "The probability that the next outcome is 1; the same until that outcome is observed.")
         .def("observe", &observe, "outcome"_a.none(),
              "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing "
-             "changed, if there was "
-             "none.")
-        .def("_run", &run, "outcomes"_a, "said"_a,
+             "changed, if there was none.")
+        .def("_run", &run_steps<ArcTree>, "outcomes"_a, "said"_a,
              "Play a round for every outcome; write what was said.")
         .def(
             "_take", [](ArcTree& t, ArcTree& from) { at_rest(t) = at_rest(from); }, "other"_a,

@@ -8,12 +8,9 @@
 #include <map>
 #include <utility>
 
-#include "bursts.hpp"
 #include "class_guard.hpp"
 #include "class_hints.hpp"
-#include "desk.hpp"
-#include "events.hpp"
-#include "seating.hpp"
+#include "desk_base.hpp"
 
 namespace truecast::classes {
 
@@ -28,6 +25,11 @@ struct Awaited {
     Numbers kept;  // the scores, then the notes of the hints
 
     const Members& groups() const { return made.of; }
+    Numbers p() const {
+        Numbers all;
+        for (const Share& each : made.shares) all.push_back(each.said);
+        return all;
+    }
     bool said(nb::handle p) const {
         if (!PyTuple_CheckExact(p.ptr())) return false;
         if (static_cast<std::size_t>(PyTuple_GET_SIZE(p.ptr())) != made.shares.size()) return false;
@@ -42,28 +44,18 @@ struct Awaited {
 
 using Tickets = std::map<std::int64_t, Awaited>;
 
-struct ClassDesk : Shared {
-    nb::object ticket_type;
-    std::size_t most_tickets;
+struct ClassDesk : DeskBase {
     bool logit;
-
     ClassMix hint;
     ClassGuard guard;
-    Seats seats;
     Tickets tickets;
-    std::int64_t issued = 0;
-    Events events;
-    hints::Bursts bursts;
-    Numbers asked;  // the scores that `observe` is about
 
     ClassDesk(ClassMix hint_, double budget, bool nudges, bool logit_, nb::object ticket_type_,
               std::size_t groups, std::size_t tickets_)
-        : ticket_type(std::move(ticket_type_)),
-          most_tickets(tickets_),
+        : DeskBase(std::move(ticket_type_), groups, tickets_),
           logit(logit_),
           hint(std::move(hint_)),
-          guard(hint.classes(), budget, nudges),
-          seats(groups) {
+          guard(hint.classes(), budget, nudges) {
         while (guard.group_count() < Seats::first) guard.add_group();
     }
 
@@ -73,6 +65,7 @@ struct ClassDesk : Shared {
         made.read(from, classes(), logit);
         return made;
     }
+    void give_up(const Awaited& forecast) { guard.give_up(forecast.made); }
 };
 
 // How it is saved: class_state.cpp.

@@ -56,9 +56,9 @@ struct Table {
     // Whether columns are as long as they must be, with `each` numbers kept of a forecast.
     bool is_even(std::size_t classes, std::size_t each) const {
         const std::size_t count = number.size();
-        return worst.size() == count && key.size() == count * classes &&
-               forecast.size() == count * classes && kept.size() == count * each &&
-               event.size() == count && members.size() == count && about.size() == made.size();
+        return all_of_length(count, worst, event, members) &&
+               all_of_length(count * classes, key, forecast) && kept.size() == count * each &&
+               about.size() == made.size();
     }
 };
 
@@ -194,11 +194,7 @@ bool load_guard(ClassDesk& desk, const nb::list& names, const nb::dict& all) {
     return true;
 }
 
-nb::list hint_entries(ClassDesk& desk) {
-    nb::list all;
-    all.append(described(desk.hint.entries()));
-    return all;
-}
+nb::list hint_entries(ClassDesk& desk) { return described(desk.hint.entries()); }
 
 nb::dict saved_hint(ClassDesk& desk) {
     nb::dict all = saved(desk.hint.entries());

@@ -4,8 +4,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include <map>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -59,22 +57,10 @@ nb::object predict(ClassDesk& desk, const Row1& scores, nb::handle group, Array<
 
 void observe(ClassDesk& desk, std::int64_t y) {
     const std::size_t outcome = class_of(desk, y);
-    if (!unread(desk).guard.issued)
-        refuse("observe() needs a forecast to judge: call predict() before each observe()");
+    if (!unread(desk).guard.issued) refuse(no_forecast);
     const Busy working(desk);
     desk.hint.learn(desk.row(desk.asked.data()), outcome);
     desk.guard.observe(outcome);
-}
-
-nb::object said_of(const ClassPlaced& made) {
-    nb::object all = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(made.shares.size())));
-    if (!all.is_valid()) throw nb::python_error();
-    for (std::size_t k = 0; k < made.shares.size(); ++k) {
-        PyObject* const p = PyFloat_FromDouble(made.shares[k].said);
-        if (p == nullptr) throw nb::python_error();
-        PyTuple_SET_ITEM(all.ptr(), static_cast<Py_ssize_t>(k), p);
-    }
-    return all;
 }
 
 // A forecast to be issued: all that may fail comes first, `keep` changes the desk.
@@ -95,22 +81,12 @@ class Issue {
     }
 
     // The ticket that is given up if there is no room goes to `given_up`.
-    const ClassPlaced& keep(ClassDesk& desk, Tickets& given_up) {
-        if (desk.tickets.size() >= desk.most_tickets) {
-            const Awaited& oldest = desk.tickets.begin()->second;
-            desk.guard.give_up(oldest.made);
-            desk.bursts.given_up();
-            desk.events.closed(oldest.event);
-            given_up.insert(desk.tickets.extract(desk.tickets.begin()));
-        }
+    const Awaited& keep(ClassDesk& desk, Tickets& given_up) {
+        make_room(desk, given_up);
         Awaited& forecast = room.begin()->second;
-        ClassPlaced& made = forecast.made;
-        desk.guard.issue(hint.data(), made);
-        desk.bursts.issued();
-        desk.events.issued(forecast.event, desk.issued);
-        desk.tickets.insert(desk.tickets.end(), room.extract(room.begin()));
-        ++desk.issued;
-        return made;
+        desk.guard.issue(hint.data(), forecast.made);
+        keep_ticket(desk, room);
+        return forecast;
     }
 };
 
@@ -119,18 +95,17 @@ nb::object issue(ClassDesk& desk, const Row1& scores, nb::handle group, nb::hand
     const std::int64_t about = event_of(event);
     const ClassRow row = row_of(desk, scores);
     std::int64_t number;
-    nb::object said;
+    Numbers said;
     {
         const Busy working(unread(desk));
         Seating seating(desk.seats, desk.guard);
         Issue forecast(desk, seating.of(name), row, about);
         seating.keep();
         Tickets given_up;
-        const ClassPlaced& made = forecast.keep(desk, given_up);
+        said = forecast.keep(desk, given_up).p();
         number = desk.issued - 1;
-        said = said_of(made);
     }
-    return ticket(desk.ticket_type, number, said);
+    return ticket(desk.ticket_type, number, as_object(said));
 }
 
 // How much an outcome counts goes by how the most probable class did.
@@ -153,46 +128,25 @@ void resolve(ClassDesk& desk, nb::handle given, std::int64_t y) {
     settle(desk, found, outcome);
 }
 
-void give_up(ClassDesk& desk, nb::handle given) {
-    const auto found = Handed(desk.ticket_type, given).find(desk, given);
-    const Busy working(desk);
-    desk.guard.give_up(found->second.made);
-    desk.bursts.given_up();
-    desk.events.closed(found->second.event);
-    desk.tickets.erase(found);
-}
-
 // Everything that a batch changes, to go back to.
-class Before {
-    ClassDesk& desk;
+class Before : public TicketsBefore<ClassDesk> {
     ClassMix hint;
     const std::vector<Nudge> pushes;
     const ClassPlaced made;
     const std::vector<std::uint32_t> changed;  // fields
     Undo guard, tops;
-    const hints::Bursts bursts;
-    Events::Undo events;
     const Numbers asked;
 
   public:
-    const std::int64_t issued;
-    Tickets given_up;  // since
-
     Before(ClassDesk& of, const Plan& plan, std::size_t rounds, bool late)
-        : desk(of),
+        : TicketsBefore(of),
           hint(of.hint),
           pushes(of.guard.pushes),
           made(of.guard.made),
           changed(of.guard.fields_of(changed_by(of, plan, rounds, late))),
           guard(of.guard, changed, plan.additions * of.classes()),
           tops(of.guard.tops, changed, plan.additions),
-          bursts(of.bursts),
-          events(of.events, of.issued),
-          asked(of.asked),
-          issued(of.issued) {}
-
-    // Tickets that the batch itself issued and gave up need not come back.
-    void forget_own() { given_up.erase(given_up.lower_bound(issued), given_up.end()); }
+          asked(of.asked) {}
 
     void restore() {
         desk.hint = std::move(hint);
@@ -200,13 +154,8 @@ class Before {
         tops.restore();
         desk.guard.pushes = pushes;
         desk.guard.made = made;
-        desk.bursts = bursts;
-        events.restore();
         desk.asked = asked;
-        desk.tickets.erase(desk.tickets.lower_bound(issued), desk.tickets.end());
-        forget_own();
-        desk.tickets.merge(given_up);
-        desk.issued = issued;
+        restore_tickets();
     }
 };
 
@@ -276,10 +225,9 @@ void replay(ClassDesk& desk, Table2 scores, nb::handle groups, Array<const std::
                    ClassRow row;
                    for (; t < end; ++t) {
                        row.read(scores.data() + t * classes, classes, desk.logit);
-                       const std::int64_t event =
-                           events.shape(0) == 0 ? Events::none : events.data()[t];
-                       Issue forecast(desk, plan.of(t), row, event);
-                       write(forecast.keep(desk, before.given_up), said.data() + t * classes);
+                       Issue forecast(desk, plan.of(t), row, event_at(events, t));
+                       write(forecast.keep(desk, before.given_up).made,
+                             said.data() + t * classes);
                        before.forget_own();
                        known.add(t, known_at.data()[t]);
                        known.after(t, [&](std::size_t s) {
@@ -317,38 +265,6 @@ void place(ClassDesk& desk, Table2 scores, nb::handle groups, Array<double, 2> s
     });
 }
 
-nb::list awaited(ClassDesk& desk) {
-    std::vector<std::pair<std::int64_t, nb::object>>
-        all;  // first: a finaliser can run while tickets are made
-    for (const auto& [number, forecast] : unread(desk).tickets)
-        all.emplace_back(number, said_of(forecast.made));
-    nb::list tickets;
-    for (const auto& [number, p] : all) tickets.append(ticket(desk.ticket_type, number, p));
-    return tickets;
-}
-
-bool set_bursts(ClassDesk& desk, const nb::dict& numbers) {
-    hints::Bursts read;
-    load(read.entries(), numbers);
-    if (!in_range(read.entries()) || !read.settle()) return false;
-    desk.bursts = read;
-    return true;
-}
-
-// All that rounds change becomes that of the other, at once.
-void take(ClassDesk& desk, ClassDesk& other) {
-    unread(other);
-    unread(desk);
-    std::swap(desk.hint, other.hint);
-    std::swap(desk.guard, other.guard);
-    std::swap(desk.seats, other.seats);
-    std::swap(desk.events, other.events);
-    std::swap(desk.tickets, other.tickets);
-    std::swap(desk.issued, other.issued);
-    std::swap(desk.bursts, other.bursts);
-    std::swap(desk.asked, other.asked);
-}
-
 // Of the last forecast that `predict` or a batch made, to be studied.
 nb::dict last(const ClassDesk& desk) {
     const ClassPlaced& made = desk.guard.made;
@@ -376,18 +292,14 @@ void bind_classes(nb::module_& m) {
     using namespace classes;
     m.attr("CLASS_TICKETS") = described_tickets();
     m.attr("NUDGE") = described(Nudge().entries());
-    nb::class_<ClassDesk>(m, "ClassDesk")
+    nb::class_<ClassDesk, DeskBase>(m, "ClassDesk")
         .def(
             "__init__",
             [](ClassDesk* self, hints::HintHolder& each, std::size_t classes, bool across,
                double budget, bool nudges, bool logit, nb::type_object ticket_type,
                std::size_t most_groups, std::size_t most_tickets) {
-                require(classes >= 2 && most_tickets > 0 && each.hint->inputs() == 1 &&
-                            !each.hint->runs_python(),
-                        "a desk needs a compiled hint, classes and room for a ticket");
-                require(PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(ticket_type.ptr()),
-                                         &PyLong_Type) != 0,
-                        "tickets must be ints");
+                require(classes >= 2 && each.hint->inputs() == 1 && !each.hint->runs_python(),
+                        "a desk needs a compiled hint and classes");
                 new (self) ClassDesk(ClassMix(*at_rest(each).hint, classes, across), budget, nudges,
                                      logit, std::move(ticket_type), most_groups, most_tickets);
             },
@@ -400,7 +312,8 @@ void bind_classes(nb::module_& m) {
         .def("issue", &issue, "scores"_a, "group"_a.none(), "event"_a.none(),
              "The ticket of a forecast whose outcome comes later.")
         .def("resolve", &resolve, "ticket"_a.none(), "outcome"_a, "Learn the outcome of a ticket.")
-        .def("give_up", &give_up, "ticket"_a.none(), "Await the outcome of a ticket no longer.")
+        .def("give_up", &give_up<ClassDesk>, "ticket"_a.none(),
+             "Await the outcome of a ticket no longer.")
         .def("run", &run, "scores"_a, "groups"_a.none(), "outcomes"_a, "said"_a,
              "Play a round for every outcome; write what was said. All or, if it is interrupted, "
              "nothing.")
@@ -410,7 +323,6 @@ void bind_classes(nb::module_& m) {
              "nothing.")
         .def("place", &place, "scores"_a, "groups"_a.none(), "said"_a,
              "Write what would be said of each row if it came next.")
-        .def("alone", &alone<ClassDesk>, "read"_a, "Call this while calls of other threads wait.")
         .def("table", &table, "The tickets, column by column.")
         .def("restore", &restore_tickets, "issued"_a, "columns"_a, "Take over what `table` gave.")
         .def("saved_asked", &saved_asked, "The forecast that `observe` is about, if there is one.")
@@ -423,7 +335,7 @@ void bind_classes(nb::module_& m) {
         .def("saved_hint", &saved_hint, "All numbers of the hints.")
         .def("load_hint", &load_hint, "state"_a,
              "Take these numbers if they fit together; say whether they did.")
-        .def("take", &take, "other"_a, "Take over everything that rounds change.")
+        .def("take", &take<ClassDesk>, "other"_a, "Take over everything that rounds change.")
         .def(
             "parts",
             [](const ClassDesk& d, std::size_t group, std::size_t k, bool top) {
@@ -434,20 +346,6 @@ void bind_classes(nb::module_& m) {
             "group"_a, "number"_a, "top"_a,
             "What the certificate of a class in a group is made of, 0 for everyone and 1 for all "
             "others; or of the rounds in which it was the most probable.")
-        .def(
-            "number_of",
-            [](const ClassDesk& d, nb::handle group) { return d.seats.number_of(group); },
-            "group"_a.none(), "The number of a group, or KeyError.")
-        .def_prop_ro(
-            "names", [](const ClassDesk& d) { return d.seats.listed(); }, "The groups, in order.")
-        .def_prop_ro(
-            "groups", [](const ClassDesk& d) { return d.seats.named; },
-            "How many groups there are.")
-        .def(
-            "bursts", [](ClassDesk& d) { return saved(d.bursts.entries()); },
-            "What is known of outcomes that come together.")
-        .def("set_bursts", &set_bursts, "numbers"_a,
-             "Take over what `bursts` gave, if the numbers fit together.")
         .def_prop_ro(
             "classes", [](const ClassDesk& d) { return d.classes(); }, "How many there are.")
         .def_prop_ro(
@@ -459,13 +357,11 @@ void bind_classes(nb::module_& m) {
         .def_prop_ro(
             "rounds", [](ClassDesk& d) { return unread(d).guard.everyone().rounds; },
             "Outcomes learned so far.")
-        .def_prop_ro("awaited", &awaited, "The tickets whose outcomes are awaited, oldest first.")
+        .def_prop_ro("awaited", &awaited<ClassDesk>,
+                     "The tickets whose outcomes are awaited, oldest first.")
         .def_prop_ro(
             "unresolved", [](ClassDesk& d) { return unread(d).tickets.size(); },
-            "How many tickets await their outcomes.")
-        .def_prop_ro(
-            "issued", [](const ClassDesk& d) { return d.issued; },
-            "How many tickets there were so far.");
+            "How many tickets await their outcomes.");
 }
 
 }  // namespace truecast

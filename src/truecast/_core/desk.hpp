@@ -88,6 +88,28 @@ nb::object alone(AnyDesk& desk, const nb::callable& read) {
     return read();
 }
 
+// A group as a desk takes it: None, a str or an int, or a tuple of these; none of them runs code
+// when it is looked up.
+inline nb::object group_of(nb::handle group) {
+    const bool plain = PyUnicode_CheckExact(group.ptr()) && PyUnicode_IS_ASCII(group.ptr());
+    if (group.is_none() || plain) return nb::borrow(group);
+    return nb::module_::import_("truecast._check").attr("group")(group);
+}
+
+// The number of an event, which has a name or none; and that of a round of a log.
+inline std::int64_t event_of(nb::handle event) {
+    if (event.is_none()) return 0;
+    return nb::cast<std::int64_t>(nb::module_::import_("truecast._check").attr("event")(event));
+}
+inline std::int64_t event_at(const Array<const std::int64_t, 1>& events, std::size_t t) {
+    return events.shape(0) == 0 ? 0 : events.data()[t];
+}
+
+// A step of a batch that resolves what is not awaited.
+struct NotAwaited {
+    std::size_t place;  // among the tickets
+};
+
 // A ticket, made without byte code.
 inline nb::object ticket(const nb::object& ticket_type, std::int64_t number, const nb::object& p) {
     static PyObject* const name_of_p = PyUnicode_InternFromString("p");

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "arrays.hpp"
 #include "sums.hpp"
 
 namespace truecast {
@@ -49,9 +50,19 @@ State& at_rest(State& state) {
     if (state.busy)
         refuse(
             "in use by another thread (a batch runs on it in another thread): wait for it, or use "
-            "an object for each "
-            "thread");
+            "an object for each thread");
     return state;
+}
+
+constexpr const char* no_forecast =
+    "observe() needs a forecast to judge: call predict() before each observe()";
+
+// The outcome, 0 or 1, of the forecast that is out.
+template <typename State>
+std::uint8_t awaited_outcome(State& state, nanobind::handle y) {
+    const std::uint8_t bit = outcome(y);
+    if (!at_rest(state).issued) refuse(no_forecast);
+    return bit;
 }
 
 // Marks a state as busy while a batch runs, also if the batch ends by an exception (it can run out
@@ -102,6 +113,15 @@ void whole_batch(State& state, std::size_t rounds, std::size_t block, Play play)
         state = std::move(before);
         throw;
     }
+}
+
+// The same, a round for every outcome; writes what was said.
+template <typename State>
+void run_steps(State& state, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
+    require(y.shape(0) == said.shape(0), "said must have an entry for each outcome");
+    whole_batch(state, y.shape(0), 4096, [&](std::size_t t, std::size_t end) {
+        for (; t < end; ++t) said.data()[t] = state.step(y.data()[t] & 1);
+    });
 }
 
 // A number from 0 to 1 of an array that was checked: another thread can have written to it since.

@@ -73,6 +73,12 @@ inline bool in_range(const Entries& entries) {
     return all;
 }
 
+// Whether columns are all of this length.
+template <typename... Columns>
+bool all_of_length(std::size_t count, const Columns&... columns) {
+    return ((columns.size() == count) && ...);
+}
+
 constexpr double most_rounds = 0x1p53;  // counts are exact up to there, also as floats
 constexpr double huge = 1e120;  // beyond what any number of rounds can lead to; products are finite
 constexpr double largest = std::numeric_limits<double>::max();

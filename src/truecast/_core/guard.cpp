@@ -232,12 +232,7 @@ namespace {
 
 const Members alone{0};
 
-void observe(Guard& guard, nb::handle y) {
-    const std::uint8_t bit = outcome(y);
-    if (!at_rest(guard).issued)
-        refuse("observe() needs a forecast to judge: call predict() before each observe()");
-    guard.observe(bit);
-}
+void observe(Guard& guard, nb::handle y) { guard.observe(awaited_outcome(guard, y)); }
 
 void run(Guard& guard, Array<const double, 1> hints, Array<const std::uint8_t, 1> y,
          Array<double, 1> said) {
@@ -273,12 +268,10 @@ void bind_guard(nb::module_& m) {
             },
             "hint"_a.none(),
             "The hint, or a forecast near it that the budget allows. The outcome that comes next "
-            "is about the last one "
-            "asked for.")
+            "is about the last one asked for.")
         .def("observe", &observe, "outcome"_a.none(),
              "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing "
-             "changed, if there was "
-             "none.")
+             "changed, if there was none.")
         .def("_run", &run, "hints"_a, "outcomes"_a, "said"_a,
              "Play a round for every outcome; write what was said.")
         .def(

@@ -210,8 +210,7 @@ void bind_hints(nb::module_& m) {
         .def("learn", &learn, "score"_a.none(), "outcome"_a.none(), "notes"_a = nb::none(),
              "weight"_a.none() = 1.0,
              "Learn the outcome, 0 or 1, of a round with this score; rounds may come in any order. "
-             "`weight`, above 0 "
-             "and at most 1, is how much of an observation it is.")
+             "`weight`, above 0 and at most 1, is how much of an observation it is.")
         .def_prop_ro(
             "_models", [](const HintHolder& held) { return held.hint->inputs(); },
             "How many scores a round has.")

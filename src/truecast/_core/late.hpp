@@ -39,11 +39,13 @@ struct Late {
     std::int64_t passed_over = 0;  // forecasts that are not bet on
     std::int64_t given_up = 0;
     Lags lags{};
-    // Where to write what tickets were before a batch, if it may have to be undone.
+    // Where to write what tickets were before a batch, if it may have to be undone; and the number
+    // of the first ticket that is new.
     std::map<std::int64_t, Pending>* changed = nullptr;
+    std::int64_t first_new = 0;
 
     void note(std::int64_t number, const Pending& ticket) {
-        if (changed != nullptr) changed->emplace(number, ticket);
+        if (changed != nullptr && number < first_new) changed->emplace(number, ticket);
     }
 
     std::optional<std::uint32_t> free_chain() const {
@@ -88,6 +90,7 @@ struct Desk {
     // The class that came of an awaited row.
     void close_row(std::int64_t number, std::size_t label) {
         Pending& ticket = late.tickets.find(number)->second;
+        late.note(number, ticket);
         ticket.label = label;
         close(number, came_of(ticket.row.data(), label));
     }

@@ -35,12 +35,7 @@ void require_ladder(const Array<const std::int64_t, 1>& points, std::int64_t den
     require(cell >= 0 && static_cast<std::size_t>(cell) < cells, "there is no such cell");
 }
 
-void observe(Ladder& ladder, nb::handle y) {
-    const std::uint8_t bit = outcome(y);
-    if (!at_rest(ladder).issued)
-        refuse("observe() needs a forecast to judge: call predict() before each observe()");
-    ladder.settle(bit);
-}
+void observe(Ladder& ladder, nb::handle y) { ladder.settle(awaited_outcome(ladder, y)); }
 
 void run(Ladder& ladder, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
     require(y.shape(0) == said.shape(0), "said must have an entry for each outcome");
@@ -124,8 +119,7 @@ NB_MODULE(kernels, m) {
             "The probability that the next outcome is 1; the same until that outcome is observed.")
         .def("observe", &observe, "outcome"_a.none(),
              "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing "
-             "changed, if there was "
-             "none.")
+             "changed, if there was none.")
         .def(
             "_settle",
             [](Ladder& l, nb::handle y) {
@@ -157,8 +151,7 @@ NB_MODULE(kernels, m) {
             "Numerators of the biases, over `denominator`.")
         .def_ro("denominator", &Ladder::denominator,
                 "What the points and biases are numerators over.")
-        .def_prop_ro(
-            "cells", [](Ladder& l) { return l.cells(); }, "The number of cells, m.")
+        .def_prop_ro("cells", &Ladder::cells, "The number of cells, m.")
         .def_prop_ro(
             "open_cell", [](Ladder& l) { return at_rest(l).at.cell; },
             "The open cell: the next forecast lies between the points of this number and the next.")

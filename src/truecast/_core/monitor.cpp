@@ -24,13 +24,6 @@ namespace {
 
 using namespace monitor;
 
-// A group as it is looked up: None, a str or an int, or a tuple of these.
-nb::object group_of(nb::handle group) {
-    const bool plain = PyUnicode_CheckExact(group.ptr()) && PyUnicode_IS_ASCII(group.ptr());
-    if (group.is_none() || plain) return nb::borrow(group);
-    return nb::module_::import_("truecast._check").attr("group")(group);
-}
-
 void require_no_classes(const Watch& watch) {
     require(watch.classes() == 0, "forecasts of classes are rows");
 }
@@ -51,9 +44,7 @@ std::int64_t issue(Watch& watch, nb::handle p, nb::handle group, nb::handle even
     require_no_classes(watch);
     const double said = probability("p", p);
     const nb::object name = group_of(group);
-    const nb::object check = nb::module_::import_("truecast._check");
-    const std::int64_t about =
-        event.is_none() ? 0 : nb::cast<std::int64_t>(check.attr("event")(event));
+    const std::int64_t about = event_of(event);
     at_rest(watch);
     return watch.desk.issue(said, watch.members(name), about);
 }
@@ -84,32 +75,63 @@ void give_up(Watch& watch, nb::handle ticket, bool at_random) {
         watch.desk.close(number, Came::never);
 }
 
-// A batch: all of it or, if something is thrown, nothing.
-class Whole {
+// What a batch changes, to go back to.
+class Undo {
     Watch& watch;
-    const Busy<Watch> working;
     const std::size_t names;
-    Book book;
-    Late late;
-    bool kept = false;
+    const Book book;
+    std::map<std::int64_t, Pending> tickets;  // as they were; those that are new are not among them
+    const std::vector<bool> taken;
+    const std::int64_t awaited, passed_over, given_up;
+    const Lags lags;
 
   public:
-    explicit Whole(Watch& watch_)
-        : watch(watch_),
-          working(watch_),
-          names(watch.names.size()),
-          book(watch.desk.book),
-          late(watch.desk.late) {}
-    Whole(const Whole&) = delete;
-    Whole& operator=(const Whole&) = delete;
-    ~Whole() {
-        if (kept) return;
-        watch.desk.book = std::move(book);
-        watch.desk.late = std::move(late);
-        watch.forget(names);
+    explicit Undo(Watch& of)
+        : watch(of),
+          names(of.names.size()),
+          book(of.desk.book),
+          taken(of.desk.late.taken),
+          awaited(of.desk.late.awaited),
+          passed_over(of.desk.late.passed_over),
+          given_up(of.desk.late.given_up),
+          lags(of.desk.late.lags) {
+        watch.desk.late.changed = &tickets;
+        watch.desk.late.first_new = book.clock;
     }
-    void keep() { kept = true; }
+    Undo(const Undo&) = delete;
+    Undo& operator=(const Undo&) = delete;
+    ~Undo() { watch.desk.late.changed = nullptr; }
+
+    void restore() {
+        Late& late = watch.desk.late;
+        late.tickets.erase(late.tickets.lower_bound(book.clock), late.tickets.end());
+        for (const auto& [number, ticket] : tickets) late.tickets.erase(number);
+        late.tickets.merge(tickets);
+        late.taken = taken;
+        late.awaited = awaited;
+        late.passed_over = passed_over;
+        late.given_up = given_up;
+        late.lags = lags;
+        watch.desk.book = book;
+        watch.forget(names);
+        late.events.clear();
+        for (const auto& [number, ticket] : late.tickets)
+            if (ticket.open && ticket.event != 0) ++late.events[ticket.event];
+    }
 };
+
+// A batch: all of it or, if something is thrown, nothing.
+template <typename Batch>
+void all_or_nothing(Watch& watch, Batch batch) {
+    const Busy working(watch);
+    Undo before(watch);
+    try {
+        batch();
+    } catch (...) {
+        before.restore();
+        throw;
+    }
+}
 
 // Plays rounds in order. With `known_at`, each is issued, and resolved after the round named there;
 // an outcome that was given up is passed over.
@@ -152,55 +174,6 @@ std::vector<Members> members_of(Watch& watch, nb::handle groups, std::size_t rou
     return of;
 }
 
-// What a batch of steps changes, to go back to.
-class Undo {
-    Watch& watch;
-    const std::size_t names;
-    const Book book;
-    std::map<std::int64_t, Pending> tickets;  // as they were; those that are new are not among them
-    const std::vector<bool> taken;
-    const std::int64_t awaited, passed_over, given_up;
-    const Lags lags;
-
-  public:
-    explicit Undo(Watch& of)
-        : watch(of),
-          names(of.names.size()),
-          book(of.desk.book),
-          taken(of.desk.late.taken),
-          awaited(of.desk.late.awaited),
-          passed_over(of.desk.late.passed_over),
-          given_up(of.desk.late.given_up),
-          lags(of.desk.late.lags) {
-        watch.desk.late.changed = &tickets;
-    }
-    Undo(const Undo&) = delete;
-    Undo& operator=(const Undo&) = delete;
-    ~Undo() { watch.desk.late.changed = nullptr; }
-
-    void restore() {
-        Late& late = watch.desk.late;
-        late.tickets.erase(late.tickets.lower_bound(book.clock), late.tickets.end());
-        for (auto& [number, ticket] : tickets)
-            if (number < book.clock) late.tickets[number] = ticket;
-        late.events.clear();
-        for (const auto& [number, ticket] : late.tickets)
-            if (ticket.open && ticket.event != 0) ++late.events[ticket.event];
-        late.taken = taken;
-        late.awaited = awaited;
-        late.passed_over = passed_over;
-        late.given_up = given_up;
-        late.lags = lags;
-        watch.desk.book = book;
-        watch.forget(names);
-    }
-};
-
-// A step of a batch that resolves what is not awaited.
-struct NotAwaited {
-    std::size_t place;  // among the tickets
-};
-
 // Issue and resolve, in the order of the steps: 0 is the next forecast, 1 the next ticket. Returns
 // the number of the first ticket that was issued.
 std::int64_t steps(Watch& watch, Array<const double, 1> p, nb::handle groups,
@@ -211,37 +184,34 @@ std::int64_t steps(Watch& watch, Array<const double, 1> p, nb::handle groups,
     require((events.shape(0) == rounds || events.shape(0) == 0) && tickets.shape(0) == y.shape(0) &&
                 order.shape(0) == rounds + y.shape(0),
             "there must be a step for each forecast and ticket");
-    const Busy working(watch);
-    Undo before(watch);
     // Invariant: of the steps before t, `issued` were forecasts and `resolved` tickets.
     std::size_t issued = 0, resolved = 0;
-    try {
-        const std::vector<Members> of = members_of(watch, groups, rounds);
-        in_blocks(order.shape(0), 4096, [&](std::size_t t, std::size_t end) {
-            for (; t < end; ++t) {
-                if (order.data()[t] == 0) {
-                    require(issued < rounds, "each must have a step");
-                    const std::int64_t event = events.shape(0) == 0 ? 0 : events.data()[issued];
-                    watch.desk.issue(checked(p.data()[issued]), of.empty() ? everyone : of[issued],
-                                     event);
-                    ++issued;
-                } else {
-                    require(resolved < y.shape(0), "each must have a step");
-                    const std::int64_t number = tickets.data()[resolved];
-                    if (!watch.desk.awaits(number)) throw NotAwaited{resolved};
-                    const bool one = (y.data()[resolved] & 1) != 0;
-                    watch.desk.close(number, one ? Came::one : Came::zero);
-                    ++resolved;
-                }
+    std::vector<Members> of;
+    const auto play = [&](std::size_t t, std::size_t end) {
+        for (; t < end; ++t) {
+            if (order.data()[t] == 0) {
+                require(issued < rounds, "each must have a step");
+                watch.desk.issue(checked(p.data()[issued]), of.empty() ? everyone : of[issued],
+                                 event_at(events, issued));
+                ++issued;
+            } else {
+                require(resolved < y.shape(0), "each must have a step");
+                const std::int64_t number = tickets.data()[resolved];
+                if (!watch.desk.awaits(number)) throw NotAwaited{resolved};
+                const bool one = (y.data()[resolved] & 1) != 0;
+                watch.desk.close(number, one ? Came::one : Came::zero);
+                ++resolved;
             }
+        }
+    };
+    try {
+        all_or_nothing(watch, [&] {
+            of = members_of(watch, groups, rounds);
+            in_blocks(order.shape(0), 4096, play);
         });
         return watch.desk.book.clock - static_cast<std::int64_t>(rounds);
     } catch (const NotAwaited& step) {
-        before.restore();
         refuse_row(tickets.data()[step.place], watch.desk.book.clock, step.place);
-    } catch (...) {
-        before.restore();
-        throw;
     }
 }
 
@@ -253,23 +223,23 @@ void run(Watch& watch, Array<const double, 1> p, Array<const std::uint8_t, 1> y,
     require(p.shape(0) == rounds, "there must be a forecast for each outcome");
     require(events.shape(0) == rounds || events.shape(0) == 0,
             "there must be an event for each outcome");
-    Whole whole(watch);
-    const std::vector<Members> groups_of = members_of(watch, groups, rounds);
+    std::vector<Members> groups_of;
     const auto of = [&](std::size_t t) -> const Members& {
         return groups_of.empty() ? everyone : groups_of[t];
     };
     const auto one = [&](std::size_t t) { return (y.data()[t] & 1) != 0; };
-    play(
-        watch, rounds, known_at, evidence,
-        [&](std::size_t t) { watch.desk.at_once(checked(p.data()[t]), of(t), one(t)); },
-        [&](std::size_t t) {
-            const std::int64_t event = events.shape(0) == 0 ? 0 : events.data()[t];
-            watch.desk.issue(checked(p.data()[t]), of(t), event);
-        },
-        [&](std::int64_t number, std::size_t t) {
-            watch.desk.close(number, one(t) ? Came::one : Came::zero);
-        });
-    whole.keep();
+    all_or_nothing(watch, [&] {
+        groups_of = members_of(watch, groups, rounds);
+        play(
+            watch, rounds, known_at, evidence,
+            [&](std::size_t t) { watch.desk.at_once(checked(p.data()[t]), of(t), one(t)); },
+            [&](std::size_t t) {
+                watch.desk.issue(checked(p.data()[t]), of(t), event_at(events, t));
+            },
+            [&](std::int64_t number, std::size_t t) {
+                watch.desk.close(number, one(t) ? Came::one : Came::zero);
+            });
+    });
 }
 
 // Rows of classes, and the numbers of those that came. They are checked; another thread can have
@@ -279,7 +249,6 @@ void run_rows(Watch& watch, Array<const double, 2> rows, Array<const std::int64_
     const std::size_t rounds = labels.shape(0), classes = watch.classes();
     require(classes > 0 && rows.shape(0) == rounds && rows.shape(1) == classes,
             "there must be a row for each outcome");
-    Whole whole(watch);
     std::vector<double> row(classes);
     const auto said = [&](std::size_t t) {
         std::transform(rows.data() + t * classes, rows.data() + (t + 1) * classes, row.begin(),
@@ -289,12 +258,13 @@ void run_rows(Watch& watch, Array<const double, 2> rows, Array<const std::int64_
     const auto label = [&](std::size_t t) {
         return std::min(static_cast<std::size_t>(labels.data()[t]), classes - 1);
     };
-    play(
-        watch, rounds, known_at, evidence,
-        [&](std::size_t t) { watch.desk.at_once(said(t), label(t)); },
-        [&](std::size_t t) { watch.desk.issue(said(t)); },
-        [&](std::int64_t number, std::size_t t) { watch.desk.close_row(number, label(t)); });
-    whole.keep();
+    all_or_nothing(watch, [&] {
+        play(
+            watch, rounds, known_at, evidence,
+            [&](std::size_t t) { watch.desk.at_once(said(t), label(t)); },
+            [&](std::size_t t) { watch.desk.issue(said(t)); },
+            [&](std::int64_t number, std::size_t t) { watch.desk.close_row(number, label(t)); });
+    });
 }
 
 void update_row(Watch& watch, Array<const double, 1> row, std::size_t label) {

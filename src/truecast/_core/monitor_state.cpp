@@ -40,6 +40,50 @@ struct Tickets {
                 {"row", row, 0, 1, "of classes: the forecasts, one ticket after the other"},
                 {"label", label, 0, 0x1p20, "of classes: the one that came; 0 if it is awaited"}};
     }
+
+    bool are_even(std::size_t classes) const {
+        const std::size_t count = number.size();
+        return all_of_length(count, p, event, bet, open, came, chain, members, label) &&
+               row.size() == count * classes;
+    }
+
+    // The ticket at a place, still without its groups.
+    Pending at(std::size_t k, std::size_t chains, std::size_t classes) const {
+        require(p[k] >= 0.0 && p[k] <= 1.0 && came[k] <= 2 && event[k] >= 0,
+                "a ticket must have a forecast");
+        require(chain[k] >= 0 && static_cast<std::size_t>(chain[k]) < chains,
+                "there is no such chain");
+        require(label[k] >= 0 && static_cast<std::size_t>(label[k]) <= classes,
+                "there is no such class");
+        Pending ticket;
+        ticket.p = p[k];
+        ticket.event = event[k];
+        ticket.bet = bet[k] != 0;
+        ticket.open = open[k] != 0;
+        ticket.came = static_cast<Came>(came[k]);
+        ticket.chain = static_cast<std::uint32_t>(chain[k]);
+        ticket.label = static_cast<std::size_t>(label[k]);
+        const double* const from = row.data() + k * classes;
+        ticket.row.assign(from, from + classes);
+        require(std::all_of(ticket.row.begin(), ticket.row.end(),
+                            [](double q) { return q >= 0.0 && q <= 1.0; }),
+                "a ticket must have a forecast of each class");
+        return ticket;
+    }
+
+    // The accounts of a ticket, the next `count` of them all: everyone's, then others in order.
+    Members accounts(std::size_t& next, std::int64_t count, std::size_t most) const {
+        require(count >= 1 && static_cast<std::size_t>(count) <= group.size() - next,
+                "members must fit the groups");
+        Members of;
+        for (std::int64_t g = 0; g < count; ++g, ++next) {
+            require(group[next] >= 0 && static_cast<std::size_t>(group[next]) < most &&
+                        (g == 0 ? group[next] == 0 : group[next] > group[next - 1]),
+                    "there is no such group");
+            of.push_back(static_cast<std::uint32_t>(group[next]));
+        }
+        return of;
+    }
 };
 
 nb::dict saved_late(Watch& watch) {
@@ -98,48 +142,15 @@ void load_late(Desk& desk, const nb::dict& state, std::size_t accounts, std::siz
     const auto lags = nb::cast<std::vector<double>>(state["lags"]);
     require(lags.size() == late.lags.size(), "there must be three numbers of lags each");
     std::copy(lags.begin(), lags.end(), late.lags.begin());
-    const std::size_t count = all.number.size();
-    require(all.p.size() == count && all.event.size() == count && all.bet.size() == count &&
-                all.open.size() == count && all.came.size() == count && all.chain.size() == count &&
-                all.members.size() == count && all.label.size() == count &&
-                all.row.size() == count * classes,
-            "columns must be of one length");
-    std::size_t at = 0;
+    require(all.are_even(classes), "columns must be of one length");
+    std::size_t next = 0;
     std::int64_t before = -1;
-    for (std::size_t k = 0; k < count; ++k) {
-        const std::int64_t members = all.members[k];
+    for (std::size_t k = 0; k < all.number.size(); ++k) {
         require(all.number[k] > before && all.number[k] < desk.book.clock,
                 "tickets must be in order");
-        require(all.p[k] >= 0.0 && all.p[k] <= 1.0 && all.came[k] <= 2 && all.event[k] >= 0,
-                "a ticket must have a forecast");
-        require(
-            all.chain[k] >= 0 && static_cast<std::size_t>(all.chain[k]) < desk.book.chains.size(),
-            "there is no such chain");
-        require(members >= 1 && static_cast<std::size_t>(members) <= all.group.size() - at,
-                "members must fit the groups");
         before = all.number[k];
-        Pending ticket;
-        ticket.p = all.p[k];
-        ticket.event = all.event[k];
-        ticket.bet = all.bet[k] != 0;
-        ticket.open = all.open[k] != 0;
-        ticket.came = static_cast<Came>(all.came[k]);
-        ticket.chain = static_cast<std::uint32_t>(all.chain[k]);
-        require(all.label[k] >= 0 && all.label[k] < static_cast<std::int64_t>(classes + 1),
-                "there is no such class");
-        ticket.label = static_cast<std::size_t>(all.label[k]);
-        const auto first_of_row = all.row.begin() + static_cast<std::ptrdiff_t>(k * classes);
-        ticket.row.assign(first_of_row, first_of_row + static_cast<std::ptrdiff_t>(classes));
-        require(std::all_of(ticket.row.begin(), ticket.row.end(),
-                            [](double p) { return p >= 0.0 && p <= 1.0; }),
-                "a ticket must have a forecast of each class");
-        ticket.of.clear();
-        for (std::int64_t g = 0; g < members; ++g, ++at) {
-            require(all.group[at] >= 0 && static_cast<std::size_t>(all.group[at]) < accounts &&
-                        (g == 0 ? all.group[at] == 0 : all.group[at] > all.group[at - 1]),
-                    "there is no such group");
-            ticket.of.push_back(static_cast<std::uint32_t>(all.group[at]));
-        }
+        Pending ticket = all.at(k, desk.book.chains.size(), classes);
+        ticket.of = all.accounts(next, all.members[k], accounts);
         if (ticket.open) {
             ++late.awaited;
             if (ticket.event != 0) ++late.events[ticket.event];
@@ -148,13 +159,29 @@ void load_late(Desk& desk, const nb::dict& state, std::size_t accounts, std::siz
             require(!late.taken[ticket.chain], "a chain awaits one outcome");
             late.taken[ticket.chain] = true;
         }
-        const bool first = k == 0;
-        require(ticket.open || (desk.order == Order::issue && !first),
+        require(ticket.open || (desk.order == Order::issue && k > 0),
                 "a resolved forecast waits only behind one that is not");
         late.tickets.emplace(before, std::move(ticket));
     }
-    require(at == all.group.size() && static_cast<std::size_t>(late.awaited) <= desk.most_awaited,
+    require(next == all.group.size() && static_cast<std::size_t>(late.awaited) <= desk.most_awaited,
             "tickets must be at most as many as are awaited");
+}
+
+void load_chain(Chain& chain, const nb::dict& state, const Book& book) {
+    chain.rounds = nb::cast<std::int64_t>(state["rounds"]);
+    require(chain.rounds >= 0 && static_cast<double>(chain.rounds) <= most_rounds,
+            "rounds must be in their range");
+    const auto accounts = nb::cast<nb::list>(state["accounts"]);
+    require(nb::len(accounts) == chain.accounts.size(), "each group needs an account");
+    for (std::size_t g = 0; g < chain.accounts.size(); ++g) {
+        Account& account = chain.accounts[g];
+        load(account.entries(), nb::cast<nb::dict>(accounts[g]));
+        require(in_range(account.entries()), "numbers must be in their ranges");
+        account.settle();
+        require(account.rounds <= chain.rounds && account.clock <= book.clock,
+                "an account must have no more rounds than everyone");
+    }
+    require(chain.accounts[0].rounds == chain.rounds, "everyone must have all rounds");
 }
 
 }  // namespace
@@ -173,23 +200,8 @@ void load_watch(Watch& watch, const nb::list& names, const nb::dict& state) {
     require(nb::len(chains) == book.chains.size(), "there must be as many chains");
     std::int64_t rounds = 0;
     for (std::size_t k = 0; k < book.chains.size(); ++k) {
-        const auto one = nb::cast<nb::dict>(chains[k]);
-        Chain& chain = book.chains[k];
-        chain.rounds = nb::cast<std::int64_t>(one["rounds"]);
-        require(chain.rounds >= 0 && static_cast<double>(chain.rounds) <= most_rounds,
-                "rounds must be in their range");
-        const auto accounts = nb::cast<nb::list>(one["accounts"]);
-        require(nb::len(accounts) == chain.accounts.size(), "each group needs an account");
-        for (std::size_t g = 0; g < chain.accounts.size(); ++g) {
-            Account& account = chain.accounts[g];
-            load(account.entries(), nb::cast<nb::dict>(accounts[g]));
-            require(in_range(account.entries()), "numbers must be in their ranges");
-            account.settle();
-            require(account.rounds <= chain.rounds && account.clock <= book.clock,
-                    "an account must have no more rounds than everyone");
-        }
-        require(chain.accounts[0].rounds == chain.rounds, "everyone must have all rounds");
-        rounds += chain.rounds;
+        load_chain(book.chains[k], nb::cast<nb::dict>(chains[k]), book);
+        rounds += book.chains[k].rounds;
     }
     const std::int64_t bets_a_round = 1 + static_cast<std::int64_t>(watch.classes());
     require(rounds == book.rounds * bets_a_round && book.known <= book.rounds &&

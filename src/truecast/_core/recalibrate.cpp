@@ -21,15 +21,12 @@
 
 #include "ahead.hpp"
 #include "arrays.hpp"
-#include "bursts.hpp"
-#include "desk.hpp"
+#include "desk_base.hpp"
 #include "edge.hpp"
-#include "events.hpp"
 #include "guard.hpp"
 #include "guard_state.hpp"
 #include "hints.hpp"
 #include "saving.hpp"
-#include "seating.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -56,6 +53,7 @@ struct Awaited {
         static const Members everyone{0};
         return several.empty() ? everyone : several;
     }
+    double p() const { return made.said; }
     bool said(nb::handle p) const {
         return PyFloat_Check(p.ptr()) != 0 && PyFloat_AS_DOUBLE(p.ptr()) == made.said;
     }
@@ -65,33 +63,22 @@ struct Awaited {
 // long.
 using Tickets = std::map<std::int64_t, Awaited>;
 
-struct Desk : Shared {
-    nb::object ticket_type;
-    std::size_t most_tickets;
-
+struct Desk : DeskBase {
     nb::object hint;
     Guard guard;
-    Seats seats;
     Tickets tickets;
-    std::int64_t issued = 0;
-    Events events;
-    hints::Bursts bursts;
-    std::vector<double>
-        asked;   // the scores that `observe` is about, if the guard awaits an outcome
     Scores row;  // of the round at hand
 
     Desk(nb::object hint_, double budget, bool nudges, nb::object ticket_type_, std::size_t groups,
          std::size_t tickets_)
-        : ticket_type(std::move(ticket_type_)),
-          most_tickets(tickets_),
+        : DeskBase(std::move(ticket_type_), groups, tickets_),
           hint(std::move(hint_)),
-          guard(budget, nudges),
-          seats(groups) {
+          guard(budget, nudges) {
         guard.groups.resize(Seats::first);
     }
 
-    bool full() const { return tickets.size() >= most_tickets; }
     HintHolder& held() const { return *nb::inst_ptr<HintHolder>(hint); }
+    void give_up(const Awaited& forecast) { guard.give_up(forecast.made, forecast.groups()); }
 };
 
 // The check may run Python, and another thread may load a state meanwhile: hold on to the hint that
@@ -133,8 +120,7 @@ double predict(Desk& desk, nb::handle score, nb::handle group) {
 
 void observe(Desk& desk, nb::handle y) {
     const bool bit = outcome(y) != 0;
-    if (!unread(desk).guard.issued)
-        refuse("observe() needs a forecast to judge: call predict() before each observe()");
+    if (!unread(desk).guard.issued) refuse(no_forecast);
     HintHolder& held = at_rest(desk.held());
     const Busy working(desk);
     held.hint->learn(again(held, desk.asked.data()).data(), bit);
@@ -160,19 +146,10 @@ class Issue {
 
     // The ticket that is given up if there is no room goes to `given_up`.
     double keep(Desk& desk, Tickets& given_up) {
-        if (desk.full()) {
-            const Awaited& oldest = desk.tickets.begin()->second;
-            desk.guard.give_up(oldest.made, oldest.groups());
-            desk.bursts.given_up();
-            desk.events.closed(oldest.event);
-            given_up.insert(desk.tickets.extract(desk.tickets.begin()));
-        }
+        make_room(desk, given_up);
         Awaited& forecast = room.begin()->second;
         forecast.made = desk.guard.issue(hint, forecast.groups());
-        desk.bursts.issued();
-        desk.events.issued(forecast.event, desk.issued);
-        desk.tickets.insert(desk.tickets.end(), room.extract(room.begin()));
-        ++desk.issued;
+        keep_ticket(desk, room);
         return forecast.made.said;
     }
 };
@@ -223,14 +200,6 @@ void resolve(Desk& desk, nb::handle given, nb::handle y) {
     settle(desk, found, bit);
 }
 
-void give_up(Desk& desk, nb::handle given) {
-    const auto found = Handed(desk.ticket_type, given).find(desk, given);
-    desk.guard.give_up(found->second.made, found->second.groups());
-    desk.bursts.given_up();
-    desk.events.closed(found->second.event);
-    desk.tickets.erase(found);
-}
-
 // The groups of tickets that a batch resolves, and how many residuals it adds to them.
 struct Resolving {
     std::vector<std::uint32_t> groups;
@@ -246,41 +215,21 @@ struct Resolving {
 };
 
 // Everything that a batch changes, to go back to.
-class Before {
-    Desk& desk;
+class Before : public TicketsBefore<Desk> {
     std::unique_ptr<Hint> hint;
     Undo guard;
-    const hints::Bursts bursts;
-    Events::Undo events;
 
   public:
-    const std::int64_t issued;
-    Tickets given_up;  // or resolved, since
-
     Before(Desk& of, const Plan& plan, const Resolving& resolving, std::size_t rounds, bool late)
-        : desk(of),
-          hint(desk.held().hint->clone()),
-          guard(desk.guard, changed_by(desk, plan, rounds, late, resolving.groups),
-                plan.additions + resolving.additions),
-          bursts(desk.bursts),
-          events(desk.events, desk.issued),
-          issued(desk.issued) {}
-
-    // Tickets that the batch itself issued and gave up need not come back.
-    void forget_own() {
-        while (!given_up.empty() && given_up.rbegin()->first >= issued)
-            given_up.erase(std::prev(given_up.end()));
-    }
+        : TicketsBefore(of),
+          hint(of.held().hint->clone()),
+          guard(of.guard, changed_by(of, plan, rounds, late, resolving.groups),
+                plan.additions + resolving.additions) {}
 
     void restore() {
         desk.held().hint = std::move(hint);
         guard.restore();
-        desk.bursts = bursts;
-        events.restore();
-        desk.tickets.erase(desk.tickets.lower_bound(issued), desk.tickets.end());
-        forget_own();
-        desk.tickets.merge(given_up);
-        desk.issued = issued;
+        restore_tickets();
     }
 };
 
@@ -381,10 +330,8 @@ void replay(Desk& desk, Array<const double, 2> scores, nb::handle groups,
                    for (; t < end; ++t) {
                        plan.look_ahead(desk.guard, t);
                        if (runs_python) hint.at(static_cast<std::int64_t>(t));
-                       const std::int64_t event =
-                           events.shape(0) == 0 ? Events::none : events.data()[t];
                        desk.held().read(scores.data() + t * models, desk.row);
-                       Issue forecast(desk, plan.of(t), desk.row, event);
+                       Issue forecast(desk, plan.of(t), desk.row, event_at(events, t));
                        said.data()[t] = forecast.keep(desk, before.given_up);
                        before.forget_own();
                        known.add(t, known_at.data()[t]);
@@ -398,11 +345,6 @@ void replay(Desk& desk, Array<const double, 2> scores, nb::handle groups,
                    }
                });
 }
-
-// A step of a batch that resolves what is not awaited.
-struct NotAwaited {
-    std::size_t place;  // among the tickets
-};
 
 // Issue and resolve, in the order of the steps: 0 is the next score, 1 the next ticket. Writes what
 // was said of each, and returns the number of the first ticket that was issued.
@@ -424,10 +366,8 @@ std::int64_t steps(Desk& desk, Array<const double, 2> scores, nb::handle groups,
             if (order.data()[t] == 0) {
                 require(issued < rounds, "each must have a step");
                 if (runs_python) hint.at(static_cast<std::int64_t>(issued));
-                const std::int64_t event =
-                    events.shape(0) == 0 ? Events::none : events.data()[issued];
                 desk.held().read(scores.data() + issued * models, desk.row);
-                Issue forecast(desk, plan.of(issued), desk.row, event);
+                Issue forecast(desk, plan.of(issued), desk.row, event_at(events, issued));
                 said.data()[t] = forecast.keep(desk, before.given_up);
                 before.forget_own();
                 ++issued;
@@ -491,17 +431,6 @@ void place(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<d
             }
         },
         runs_python);
-}
-
-nb::list awaited(Desk& desk) {
-    std::vector<std::pair<std::int64_t, double>>
-        all;  // first: a finaliser can run while tickets are made
-    for (const auto& [number, forecast] : unread(desk).tickets)
-        all.emplace_back(number, forecast.made.said);
-    nb::list tickets;
-    for (const auto& [number, p] : all)
-        tickets.append(ticket(desk.ticket_type, number, nb::float_(p)));
-    return tickets;
 }
 
 // The tickets as they are saved, column by column.
@@ -649,11 +578,10 @@ void restore(Desk& desk, std::int64_t issued, const nb::dict& columns) {
     Table table;
     load(table.entries(), columns);
     const std::size_t count = table.number.size();
-    for (const auto* column : {&table.key, &table.worst, &table.event, &table.members})
-        require(column->size() == count, "columns must be of one length");
     const std::size_t models = at_rest(unread(desk).held()).hint->inputs();
-    require(table.score.size() == count * models && table.forecast.size() == count &&
-                table.same.size() == count && table.about.size() == table.made.size(),
+    require(all_of_length(count, table.key, table.worst, table.event, table.members,
+                          table.forecast, table.same) &&
+                table.score.size() == count * models && table.about.size() == table.made.size(),
             "columns must be of one length");
     Tickets tickets;
     Events events;
@@ -686,7 +614,7 @@ void ask(Desk& desk, Array<const double, 1> scores) {
     desk.asked = given(again(desk.held(), scores.data()));
 }
 
-bool set_bursts(Desk& desk, const nb::dict& numbers) {
+bool set_bursts(DeskBase& desk, const nb::dict& numbers) {
     hints::Bursts read;
     load(read.entries(), numbers);
     if (!in_range(read.entries()) || !read.settle()) return false;
@@ -694,35 +622,33 @@ bool set_bursts(Desk& desk, const nb::dict& numbers) {
     return true;
 }
 
-// All that rounds change becomes that of the other, at once.
-void take(Desk& desk, Desk& other) {
-    unread(other);
-    at_rest(unread(desk).held());
-    std::swap(desk.hint, other.hint);
-    std::swap(desk.guard, other.guard);
-    std::swap(desk.seats, other.seats);
-    std::swap(desk.tickets, other.tickets);
-    std::swap(desk.issued, other.issued);
-    std::swap(desk.events, other.events);
-    std::swap(desk.bursts, other.bursts);
-    std::swap(desk.asked, other.asked);
-}
-
 }  // namespace
 
 void bind_recalibrate(nb::module_& m) {
     m.attr("TICKETS") = described(Table().entries());
     m.attr("BURSTS") = described(hints::Bursts().entries());
-    nb::class_<Desk>(m, "Desk")
+    nb::class_<DeskBase>(m, "DeskBase")
+        .def("alone", &alone<DeskBase>, "read"_a, "Call this while calls of other threads wait.")
+        .def(
+            "number_of",
+            [](const DeskBase& d, nb::handle group) { return d.seats.number_of(group); },
+            "group"_a.none(), "The number of a group, or KeyError.")
+        .def(
+            "bursts", [](DeskBase& d) { return saved(d.bursts.entries()); },
+            "What is known of outcomes that come together.")
+        .def("set_bursts", &set_bursts, "numbers"_a,
+             "Take over what `bursts` gave, if the numbers fit together.")
+        .def_prop_ro(
+            "names", [](const DeskBase& d) { return d.seats.listed(); }, "The groups, in order.")
+        .def_prop_ro(
+            "groups", [](const DeskBase& d) { return d.seats.named; }, "How many groups there are.")
+        .def_ro("issued", &DeskBase::issued, "How many tickets there were so far.");
+    nb::class_<Desk, DeskBase>(m, "Desk")
         .def(
             "__init__",
             [](Desk* self, nb::handle hint, double budget, bool nudges, nb::type_object ticket_type,
                std::size_t most_groups, std::size_t most_tickets) {
-                require(nb::isinstance<HintHolder>(hint) && most_tickets > 0,
-                        "a desk needs a hint and room for a ticket");
-                require(PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(ticket_type.ptr()),
-                                         &PyLong_Type) != 0,
-                        "tickets must be ints");
+                require(nb::isinstance<HintHolder>(hint), "a desk needs a hint");
                 new (self) Desk(nb::borrow(hint), budget, nudges, std::move(ticket_type),
                                 most_groups, most_tickets);
             },
@@ -735,7 +661,8 @@ void bind_recalibrate(nb::module_& m) {
              "The ticket of a forecast whose outcome comes later.")
         .def("resolve", &resolve, "ticket"_a.none(), "outcome"_a.none(),
              "Learn the outcome of a ticket.")
-        .def("give_up", &give_up, "ticket"_a.none(), "Await the outcome of a ticket no longer.")
+        .def("give_up", &give_up<Desk>, "ticket"_a.none(),
+             "Await the outcome of a ticket no longer.")
         .def("run", &run, "scores"_a, "groups"_a.none(), "outcomes"_a, "said"_a,
              "threads"_a,
              "Play a round for every outcome; write what was said. All or, if it is interrupted, "
@@ -749,16 +676,18 @@ void bind_recalibrate(nb::module_& m) {
              "Issue and resolve, in the order of the steps; write what was said. All or nothing.")
         .def("place", &place, "scores"_a, "groups"_a.none(), "said"_a, "pieces"_a,
              "Write what would be said of each score if it came next.")
-        .def("alone", &alone<Desk>, "read"_a, "Call this while calls of other threads wait.")
         .def("table", &table, "The tickets, column by column.")
         .def("restore", &restore, "issued"_a, "columns"_a, "Take over what `table` gave.")
         .def("seat", &seat, "names"_a, "numbers"_a,
              "Give a new desk its groups, and the guard its numbers.")
         .def("ask", &ask, "scores"_a, "Have `observe` learn of these scores.")
-        .def("take", &take, "other"_a, "Take over everything that rounds change.")
         .def(
-            "number_of", [](const Desk& d, nb::handle group) { return d.seats.number_of(group); },
-            "group"_a.none(), "The number of a group, or KeyError.")
+            "take",
+            [](Desk& d, Desk& other) {
+                at_rest(unread(d).held());
+                take(d, other);
+            },
+            "other"_a, "Take over everything that rounds change.")
         .def(
             "parts", [](const Desk& d, std::size_t number) { return group_parts(d.guard, number); },
             "number"_a,
@@ -766,17 +695,7 @@ void bind_recalibrate(nb::module_& m) {
         .def(
             "saved", [](Desk& d) { return saved(d.guard); },
             "All numbers of the guard, most in columns.")
-        .def(
-            "bursts", [](Desk& d) { return saved(d.bursts.entries()); },
-            "What is known of outcomes that come together.")
-        .def("set_bursts", &set_bursts, "numbers"_a,
-             "Take over what `bursts` gave, if the numbers fit together.")
-        .def_prop_ro(
-            "hint", [](const Desk& d) { return d.hint; }, "What makes something of the scores.")
-        .def_prop_ro(
-            "names", [](const Desk& d) { return d.seats.listed(); }, "The groups, in order.")
-        .def_prop_ro(
-            "groups", [](const Desk& d) { return d.seats.named; }, "How many groups there are.")
+        .def_ro("hint", &Desk::hint, "What makes something of the scores.")
         .def_prop_ro(
             "asked",
             [](const Desk& d) { return copy(d.guard.issued ? d.asked : std::vector<double>()); },
@@ -784,13 +703,11 @@ void bind_recalibrate(nb::module_& m) {
         .def_prop_ro(
             "rounds", [](Desk& d) { return unread(d).guard.everyone().rounds; },
             "Outcomes learned so far.")
-        .def_prop_ro("awaited", &awaited, "The tickets whose outcomes are awaited, oldest first.")
+        .def_prop_ro("awaited", &awaited<Desk>,
+                     "The tickets whose outcomes are awaited, oldest first.")
         .def_prop_ro(
             "unresolved", [](Desk& d) { return unread(d).tickets.size(); },
-            "How many tickets await their outcomes.")
-        .def_prop_ro(
-            "issued", [](const Desk& d) { return d.issued; },
-            "How many tickets there were so far.");
+            "How many tickets await their outcomes.");
 }
 
 }  // namespace truecast

@@ -45,19 +45,6 @@ struct Seats {
     std::size_t number_of(nb::handle group) const;
 };
 
-// A group as the desk takes it: None, a str or an int, or a tuple of these; none of them runs code
-// when it is looked up.
-inline nb::object group_of(nb::handle group) {
-    const bool plain = PyUnicode_CheckExact(group.ptr()) && PyUnicode_IS_ASCII(group.ptr());
-    if (group.is_none() || plain) return nb::borrow(group);
-    return nb::module_::import_("truecast._check").attr("group")(group);
-}
-
-inline std::int64_t event_of(nb::handle event) {
-    if (event.is_none()) return Events::none;
-    return nb::cast<std::int64_t>(nb::module_::import_("truecast._check").attr("event")(event));
-}
-
 // A str or an int as the desk knows it, of whatever class; a null object for all else.
 inline nb::object name_of(nb::handle group) {
     nb::object name = nb::borrow(group);

@@ -24,21 +24,9 @@ void require_points(const std::int64_t* points, std::size_t count) {
     require(points[0] == 0 && points[count - 1] == split_denominator, "points must go from 0 to 1");
 }
 
-void observe_walk(Walk& walk, nb::handle y) {
-    const std::uint8_t bit = outcome(y);
-    if (!at_rest(walk).issued)
-        refuse("observe() needs a forecast to judge: call predict() before each observe()");
-    walk.step(bit);
-}
+void observe(Walk& walk, nb::handle y) { walk.step(awaited_outcome(walk, y)); }
 
-void run_walk(Walk& walk, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
-    require(y.shape(0) == said.shape(0), "said must have an entry for each outcome");
-    whole_batch(walk, y.shape(0), 4096, [&](std::size_t t, std::size_t end) {
-        for (; t < end; ++t) said.data()[t] = walk.step(y.data()[t] & 1);
-    });
-}
-
-void restore_walk(Walk& walk, const nb::dict& numbers) {
+void restore(Walk& walk, const nb::dict& numbers) {
     Walk read = at_rest(walk);
     load(read.entries(), numbers);
     const std::size_t count = read.points.size();
@@ -56,36 +44,7 @@ void bind_split_ladder(nb::module_& m) {
     m.attr("SPLIT_DENOMINATOR") = split_denominator;
     m.attr("MOST_CELLS") = most_cells;
 
-    nb::class_<SplitLadder>(m, "SplitLadder")
-        .def(
-            "_sums",
-            [](SplitLadder& l) {
-                return as_tuple(sums(at_rest(l).points.data(), l.biases.data(), l.biases.size(),
-                                     split_denominator));
-            },
-            "A and B as integers: A = s[0] / N, B = (s[1] + s[2] / s[3]) / N.")
-        .def_prop_ro(
-            "points", [](SplitLadder& l) { return copy(at_rest(l).points); },
-            "Numerators of the points, over `denominator`.")
-        .def_prop_ro(
-            "biases", [](SplitLadder& l) { return copy(at_rest(l).biases); },
-            "Numerators of the biases, over `denominator`.")
-        .def_prop_ro(
-            "spent", [](SplitLadder& l) { return copy(at_rest(l).spent); },
-            "What the forecasts in each cell have deviated since it came to be, over twice "
-            "`denominator`.")
-        .def_prop_ro(
-            "cells", [](SplitLadder& l) { return at_rest(l).cells(); }, "The number of cells, m.")
-        .def_prop_ro(
-            "rounds", [](SplitLadder& l) { return at_rest(l).rounds; }, "Outcomes observed so far.")
-        .def_prop_ro(
-            "squared_error", [](SplitLadder& l) { return at_rest(l).squared_error; },
-            "Sum of (forecast - outcome)**2.")
-        .def_prop_ro(
-            "_deviation", [](SplitLadder& l) { return as_int(at_rest(l).deviation); },
-            "The deviation over twice `denominator`.");
-
-    nb::class_<Walk, SplitLadder>(m, "Walk")
+    nb::class_<Walk>(m, "Walk")
         .def(
             "__init__",
             [](Walk* self, Array<const std::int64_t, 1> points, std::uint64_t threshold,
@@ -98,11 +57,10 @@ void bind_split_ladder(nb::module_& m) {
         .def(
             "predict", [](Walk& w) { return at_rest(w).predict(); },
             "The probability that the next outcome is 1; the same until that outcome is observed.")
-        .def("observe", &observe_walk, "outcome"_a.none(),
+        .def("observe", &observe, "outcome"_a.none(),
              "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing "
-             "changed, if there was "
-             "none.")
-        .def("_run", &run_walk, "outcomes"_a, "said"_a,
+             "changed, if there was none.")
+        .def("_run", &run_steps<Walk>, "outcomes"_a, "said"_a,
              "Play a round for every outcome; write what was said.")
         .def(
             "_entries", [](Walk& w) { return described(w.entries()); },
@@ -110,7 +68,34 @@ void bind_split_ladder(nb::module_& m) {
         .def(
             "_saved", [](Walk& w) { return saved(at_rest(w).entries()); },
             "All that rounds change.")
-        .def("_restore", &restore_walk, "numbers"_a, "Take over what `_saved` gave.")
+        .def("_restore", &restore, "numbers"_a, "Take over what `_saved` gave.")
+        .def(
+            "_sums",
+            [](Walk& w) {
+                return as_tuple(sums(at_rest(w).points.data(), w.biases.data(), w.biases.size(),
+                                     split_denominator));
+            },
+            "A and B as integers: A = s[0] / N, B = (s[1] + s[2] / s[3]) / N.")
+        .def_prop_ro(
+            "points", [](Walk& w) { return copy(at_rest(w).points); },
+            "Numerators of the points, over `denominator`.")
+        .def_prop_ro(
+            "biases", [](Walk& w) { return copy(at_rest(w).biases); },
+            "Numerators of the biases, over `denominator`.")
+        .def_prop_ro(
+            "spent", [](Walk& w) { return copy(at_rest(w).spent); },
+            "What the forecasts in each cell have deviated since it came to be, over twice "
+            "`denominator`.")
+        .def_prop_ro(
+            "cells", [](Walk& w) { return at_rest(w).cells(); }, "The number of cells, m.")
+        .def_prop_ro(
+            "rounds", [](Walk& w) { return at_rest(w).rounds; }, "Outcomes observed so far.")
+        .def_prop_ro(
+            "squared_error", [](Walk& w) { return at_rest(w).squared_error; },
+            "Sum of (forecast - outcome)**2.")
+        .def_prop_ro(
+            "_deviation", [](Walk& w) { return as_int(at_rest(w).deviation); },
+            "The deviation over twice `denominator`.")
         .def_prop_ro(
             "open_cell", [](Walk& w) { return at_rest(w).cell; },
             "The open cell: the next forecast lies between the points of this number and the next.")

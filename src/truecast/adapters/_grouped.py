@@ -31,6 +31,11 @@ class Columns(NamedTuple):
         """The column of each argument that was not left out."""
         return {argument: name for argument, name in self._asdict().items() if name is not None}
 
+    @property
+    def letters(self) -> dict[str, str]:
+        """The columns by their letters: y, p, and w if there are weights."""
+        return {letter: name for letter, name in zip("ypw", self, strict=True) if name is not None}
+
     def check(self, available: Sequence[str]) -> None:
         """Refuse a column that does not exist."""
         for argument, name in self.given.items():

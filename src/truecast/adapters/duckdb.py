@@ -163,12 +163,10 @@ def _table(text: str, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyR
 def _grouping(
     relation: duckdb.DuckDBPyRelation, columns: _grouped.Columns, counts: bool
 ) -> duckdb.DuckDBPyRelation:
-    wanted = {"y": columns.outcome, "p": columns.score} | (
-        {"w": columns.weight} if columns.weight is not None else {}
+    columns_as_doubles = (
+        f"CAST({_quoted(name)} AS DOUBLE) AS {letter}" for letter, name in columns.letters.items()
     )
-    doubles = relation.project(
-        ", ".join(f"CAST({_quoted(name)} AS DOUBLE) AS {letter}" for letter, name in wanted.items())
-    )
+    doubles = relation.project(", ".join(columns_as_doubles))
     of_weights = f""",
         count(*) - count(w) AS missing, min(nullif(w, 0)) AS low, max(w) AS high, sum(w) AS total,
         {"bool_and(w = floor(w))" if counts else "false"} AS whole"""

@@ -102,11 +102,8 @@ def _scanned(data: object) -> pl.LazyFrame:
 
 
 def _grouping(frame: pl.LazyFrame, columns: _grouped.Columns, counts: bool) -> pl.LazyFrame:
-    wanted = {"y": columns.outcome, "p": columns.score} | (
-        {"w": columns.weight} if columns.weight is not None else {}
-    )
     doubles = frame.select(
-        *(pl.col(name).cast(pl.Float64).alias(letter) for letter, name in wanted.items()),
+        *(pl.col(name).cast(pl.Float64).alias(letter) for letter, name in columns.letters.items()),
         pl.lit(1, pl.Int64).alias("rows"),  # pl.len() would count in 32 bits
     )
     w = pl.col("w")

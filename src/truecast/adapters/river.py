@@ -10,13 +10,7 @@ from river import base, linear_model, naive_bayes, preprocessing
 from truecast import _check
 from truecast.certificate import ArcCertificate
 from truecast.errors import InputError
-from truecast.recalibrate import (
-    ClassCertificate,
-    ClassRecalibrator,
-    ClassTicket,
-    Recalibrator,
-    Ticket,
-)
+from truecast.recalibrate import ClassCertificate, ClassTicket, Recalibrator, Ticket
 from truecast.recalibrate.hints import Hint
 
 __all__ = ["Recalibrated"]
@@ -125,15 +119,11 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         self.recalibrator = self._new_recalibrator()
 
     def _new_recalibrator(self) -> Any:
-        options: dict[str, Any] = {
-            "hint": self.hint,
-            "budget": self.budget,
-            "max_groups": self.max_groups,
-            "max_unresolved": self.max_unresolved,
-        }
-        if self.classes is None:
-            return Recalibrator(**options)
-        return ClassRecalibrator(classes=self.classes, normalize=True, **options)
+        names = "hint", "budget", "max_groups", "max_unresolved"
+        options = {name: getattr(self, name) for name in names}
+        if self.classes is not None:
+            options |= {"classes": self.classes, "normalize": True}
+        return Recalibrator(**options)
 
     @property
     def certificate(self) -> ArcCertificate | ClassCertificate:

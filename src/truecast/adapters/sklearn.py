@@ -32,13 +32,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted, colu
 from truecast import _check
 from truecast.certificate import ArcCertificate
 from truecast.errors import InputError
-from truecast.recalibrate import (
-    ClassCertificate,
-    ClassRecalibrator,
-    ClassTicket,
-    Recalibrator,
-    Ticket,
-)
+from truecast.recalibrate import ClassCertificate, ClassTicket, Recalibrator, Ticket
 from truecast.recalibrate.hints import Hint
 
 __all__ = ["RecalibratedClassifier"]
@@ -62,13 +56,10 @@ class _IfItLearnsOn:
             return self._method
         classifier = model.estimator
         if not isinstance(classifier, FrozenEstimator) and not hasattr(classifier, "partial_fit"):
-            reason = f"the estimator, {type(classifier).__name__}, has no partial_fit"
-            remedy = (
-                "to use a fitted one as it is and recalibrate on, "
-                "put it in a sklearn.frozen.FrozenEstimator"
-            )
             raise AttributeError(
-                f"{type(model).__name__} has no partial_fit here, as {reason}; {remedy}"
+                f"{type(model).__name__} has no partial_fit here, as the estimator, "
+                f"{type(classifier).__name__}, has no partial_fit; to use a fitted one as it is "
+                "and recalibrate on, put it in a sklearn.frozen.FrozenEstimator"
             )
         return MethodType(self._method, model)
 
@@ -303,13 +294,11 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         scores = None if first and not frozen else _scores(estimator, X, known)
         if not frozen:
             estimator.partial_fit(X, labels, classes=known, **routed.estimator.partial_fit)
-        shape = (len(labels),) if len(known) == 2 else (len(labels), len(known))
-        nothing = np.full(shape, np.nan)
-        self.forecasts_ = (
-            nothing
-            if scores is None
-            else recalibrator.forecast_many(scores, outcomes, groups=names)
-        )
+        if scores is None:
+            shape = (len(labels),) if len(known) == 2 else (len(labels), len(known))
+            self.forecasts_ = np.full(shape, np.nan)
+        else:
+            self.forecasts_ = recalibrator.forecast_many(scores, outcomes, groups=names)
         self.classes_, self.estimator_, self.recalibrator_ = known, estimator, recalibrator
         self._take_features()
         return self
@@ -437,12 +426,9 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         check_is_fitted(self)
         if not isinstance(tickets, Iterable) or isinstance(tickets, str | bytes):
             raise InputError("tickets", "must be a sequence of what issue() gave", tickets)
-        given, awaited = (
-            list(tickets),
-            {int(ticket): ticket for ticket in self.recalibrator_.awaited},
-        )
+        awaited = {int(ticket): ticket for ticket in self.recalibrator_.awaited}
         numbers: dict[int, None] = {}
-        for position, ticket in enumerate(given):
+        for position, ticket in enumerate(tickets):
             number = _ticket_number(ticket, position)
             if number in numbers:
                 raise InputError("tickets", "must name each forecast once", ticket, position)
@@ -474,14 +460,10 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return tags
 
     def _new_recalibrator(self, classes: int) -> Any:
-        options: dict[str, Any] = {
-            "hint": self.hint,
-            "budget": self.budget,
-            "max_groups": self.max_groups,
-            "max_unresolved": self.max_unresolved,
-        }
+        names = "hint", "budget", "max_groups", "max_unresolved"
+        options = {name: getattr(self, name) for name in names}
         if classes > 2:
-            return ClassRecalibrator(classes=classes, normalize=True, **options)
+            options |= {"classes": classes, "normalize": True}
         return Recalibrator(**options)
 
     def _routed(self, method: str, params: dict[str, Any], groups: Any = None) -> Any:

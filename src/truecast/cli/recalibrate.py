@@ -197,7 +197,7 @@ def recalibrate(
         with interruptible(f"stopped; {kept}"), progress("recalibrating", rows=out is None) as show:
             from truecast.files import Recalibration
             from truecast.recalibrate import Recalibrator
-            from truecast.recalibrate.recalibrator import MAX_UNRESOLVED
+            from truecast.recalibrate.tickets import MAX_UNRESOLVED
 
             options: dict[str, Any] = {} if ids is None else {"max_unresolved": MAX_UNRESOLVED}
             done = Recalibration(

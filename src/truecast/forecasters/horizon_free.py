@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from truecast import _check, _core
+from truecast import _check
 from truecast.forecasters.base import OutcomeForecaster
 from truecast.ladder import refuse_bias
 from truecast.split_ladder import DENOMINATOR, SplitLadder, checked, claimed
@@ -20,7 +20,7 @@ Place = Literal["outer", "middle"]
 SPLITS = tuple(2.0**-k for k in range(11))
 
 
-class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
+class HorizonFree(SplitLadder, OutcomeForecaster):
     r"""Needs no number of rounds, and its certificate stays small on easy outcomes.
 
     `Arc` has the smaller bound.

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from truecast import _check
 from truecast.errors import InputError
 from truecast.monitor.finding import Finding, found
-from truecast.monitor.groups import Evidence
-from truecast.monitor.monitor import Monitor, known_rows
+from truecast.monitor.groups import Evidence, Look
+from truecast.monitor.monitor import Monitor
 from truecast.recalibrate.class_rows import Label, Labels
 
 __all__ = ["ClassMonitor", "Classes"]
@@ -207,7 +207,8 @@ class ClassMonitor(Monitor):
             rule = f"must have a row for each of the {len(came)} labels"
             raise InputError("rows", rule, f"shape {said.shape}")
         trace = np.empty(0) if out is None else _check.output(out, np.empty(len(came), np.uint8))
-        self._run_rows(said, came, known_rows(known_at, len(came)), trace)
+        late = np.empty(0, np.int64) if known_at is None else _check.known_at(known_at, len(came))
+        self._run_rows(said, came, late, trace)
 
     def issue(self, row: ArrayLike, *, group: None = None, event: None = None) -> int:  # type: ignore[override]
         """Return a ticket for a row whose outcome will come later.
@@ -261,7 +262,7 @@ class _ClassEvidence(Evidence):
     def __init__(self, monitor: ClassMonitor, label: Label | None) -> None:
         self._monitor, self._label = monitor, label
 
-    def _look(self) -> tuple[Any, ...]:
+    def _look(self) -> Look:
         chain = 0 if self._label is None else 1 + self._monitor._labels.number(self._label)
         return self._monitor._look(0, chain)
 
@@ -292,13 +293,9 @@ class Classes(Mapping[str | int, Evidence]):
 def _refuse_groups(groups: Any, events: Any = None) -> None:
     for name, value in (("group", groups), ("event", events)):
         if value is not None:
-            _refuse(name, value)
+            raise InputError(name, "must be None: not supported yet with classes", value)
 
 
 def _refuse_many(call: str) -> NoReturn:
     rule = f"must be None for {call}_many(): use {call}() for each row"
     raise InputError("classes", rule, "several classes")
-
-
-def _refuse(name: str, value: Any) -> NoReturn:
-    raise InputError(name, "must be None: not supported yet with classes", value)

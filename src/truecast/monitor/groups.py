@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Evidence", "GroupEvidence", "Groups", "e_bh"]
 
+# evidence, peak, alarms, refuted, rounds; what there is to say now, and what the last alarm said
+Look = tuple[float, float, int, int, int, tuple[Any, ...], tuple[Any, ...] | None]
+
 
 class Evidence:
     """The evidence against a part of the forecasts: a view of the monitor as it is."""
@@ -20,7 +23,7 @@ class Evidence:
 
     _monitor: Monitor
 
-    def _look(self) -> tuple[Any, ...]:
+    def _look(self) -> Look:
         raise NotImplementedError
 
     @property
@@ -36,14 +39,12 @@ class Evidence:
     @property
     def rounds(self) -> int:
         """Outcomes bet on so far."""
-        rounds: int = self._look()[4]
-        return rounds
+        return self._look()[4]
 
     @property
     def alarms(self) -> int:
         """Alarms of this part so far."""
-        alarms: int = self._look()[2]
-        return alarms
+        return self._look()[2]
 
     @property
     def alarm(self) -> Finding | None:
@@ -69,7 +70,7 @@ class GroupEvidence(Evidence):
     def __init__(self, monitor: Monitor, name: str | int | None) -> None:
         self._monitor, self._name = monitor, name
 
-    def _look(self) -> tuple[Any, ...]:
+    def _look(self) -> Look:
         number = 1 if self._name is None else self._monitor._number_of(self._name)
         return self._monitor._look(number)
 

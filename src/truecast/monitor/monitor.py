@@ -195,8 +195,7 @@ class Monitor(_core.Watch, Saveable):
     @property
     def alarms(self) -> int:
         """Alarms so far, not counting those of groups; at most 1 with `alpha`."""
-        alarms: int = self._look(0)[2]
-        return alarms
+        return self._look(0)[2]
 
     @property
     def alarm(self) -> Finding | None:
@@ -337,12 +336,9 @@ class Monitor(_core.Watch, Saveable):
         """
         said, came = _check.scored("p", p, y)
         names = None if groups is None else _check.groups(groups, len(came), p)
-        if events is not None and known_at is None:
-            rule = "must come with known_at: outcomes known at once are each an event"
-            raise InputError("events", rule, events)
-        about = _NONE if events is None else _check.events(events, len(came), p)
+        late = _check.late(known_at, events, len(came), p) or (_NONE, _NONE)
         trace = np.empty(0) if out is None else _check.output(out, came, said)
-        self._run(said, came, names, known_rows(known_at, len(came)), about, trace)
+        self._run(said, came, names, *late, trace)
 
     def issue(self, p: float, *, group: _check.Group = None, event: str | int | None = None) -> int:
         """Return a ticket for a forecast whose outcome will come later.
@@ -384,9 +380,9 @@ class Monitor(_core.Watch, Saveable):
         """
         said = _check.scores("p", p)
         names = None if groups is None else _check.groups(groups, len(said), p)
-        about = np.empty(0, np.int64) if events is None else _check.events(events, len(said), p)
-        nothing = np.empty(0, np.int64), np.empty(0, np.uint8)
-        first = self._steps(said, names, about, *nothing, np.zeros(len(said), np.uint8))
+        about = _NONE if events is None else _check.events(events, len(said), p)
+        order = np.zeros(len(said), np.uint8)
+        first = self._steps(said, names, about, _NONE, np.empty(0, np.uint8), order)
         return np.arange(first, first + len(said))
 
     def resolve_many(self, tickets: ArrayLike, outcomes: ArrayLike) -> None:
@@ -400,7 +396,7 @@ class Monitor(_core.Watch, Saveable):
         """
         numbers, y = _check.tickets(tickets, outcomes)
         order = np.ones(len(y), np.uint8)
-        self._steps(np.empty(0), None, np.empty(0, np.int64), numbers, y, order)
+        self._steps(np.empty(0), None, _NONE, numbers, y, order)
 
     def give_up(self, ticket: int, *, at_random: bool = False) -> None:
         """Stop waiting for an outcome.
@@ -484,8 +480,3 @@ class Monitor(_core.Watch, Saveable):
             self._load(names, numbers)
         except (ValueError, OverflowError, RuntimeError) as error:
             raise StateError(f"the saved monitor must fit together: {error}") from error
-
-
-def known_rows(known_at: ArrayLike | None, rounds: int) -> NDArray[np.int64]:
-    """After which row each outcome is known; nothing if that is its own."""
-    return _NONE if known_at is None else _check.known_at(known_at, rounds)

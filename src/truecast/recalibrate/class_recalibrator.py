@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,18 +17,16 @@ from truecast.recalibrate.class_state import class_state, load_class_state
 from truecast.recalibrate.groups import ClassGroupRecord, Groups, class_parts
 from truecast.recalibrate.hints import Hint, Mix
 from truecast.recalibrate.hints.base import from_config, is_compiled
-from truecast.state import Saveable
+from truecast.recalibrate.tickets import MAX_GROUPS, MAX_UNRESOLVED, AnyTicket, Issuing
 
 __all__ = ["ClassRecalibrator", "ClassTicket"]
 
-MAX_GROUPS = 1 << 20
 MAX_FIELDS = 1 << 28  # a group has one for each class
-MAX_UNRESOLVED = 1 << 20
 
 Group = _check.Group
 
 
-class ClassTicket(int):
+class ClassTicket(AnyTicket[tuple[float, ...]]):
     """The number of a forecast whose outcome is awaited, with the forecast itself.
 
     An int, so that it can be stored anywhere; ``resolve`` takes the plain number as well.
@@ -39,22 +37,8 @@ class ClassTicket(int):
         The forecast, a probability for each class.
     """
 
-    p: tuple[float, ...]
 
-    def __new__(cls, number: int, p: tuple[float, ...]) -> Self:
-        """Return the number with its forecast."""
-        ticket = super().__new__(cls, number)
-        ticket.p = p
-        return ticket
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (int(self), self.p)
-
-    def __repr__(self) -> str:
-        return f"ClassTicket({int(self)}, p={self.p!r})"
-
-
-class ClassRecalibrator(Saveable):
+class ClassRecalibrator(Issuing[ClassTicket]):
     r"""Put in front of a model of several classes: its rows go in, rows that sum to 1 come out.
 
     ``Recalibrator(classes=...)`` builds it. Each row becomes a *hint*: a mixture of what the model
@@ -137,6 +121,8 @@ class ClassRecalibrator(Saveable):
     True
     """
 
+    _desk: _core.ClassDesk
+
     def __init__(
         self,
         *,
@@ -163,15 +149,13 @@ class ClassRecalibrator(Saveable):
         self._desk = self._new_desk()
 
     def _new_desk(self) -> _core.ClassDesk:
-        each = Mix() if self._hint is None else self._hint
-        logit = self._scale == "logit"
         return _core.ClassDesk(
-            each,
+            self._hint or Mix(),
             len(self._labels),
             self._hint is None,
             self._budget,
             self._nudge,
-            logit,
+            self._scale == "logit",
             ClassTicket,
             self._max_groups,
             self._max_unresolved,
@@ -196,21 +180,6 @@ class ClassRecalibrator(Saveable):
     def classes(self) -> tuple[Label, ...]:
         """The labels, in the order of the columns."""
         return self._labels.names
-
-    @property
-    def rounds(self) -> int:
-        """Outcomes learned so far."""
-        return self._desk.rounds
-
-    @property
-    def unresolved(self) -> int:
-        """Forecasts issued whose outcomes are awaited."""
-        return self._desk.unresolved
-
-    @property
-    def awaited(self) -> list[ClassTicket]:
-        """The tickets whose outcomes are awaited, oldest first. O(`unresolved`)."""
-        return self._desk.awaited
 
     @property
     def certificate(self) -> ClassCertificate:
@@ -310,18 +279,6 @@ class ClassRecalibrator(Saveable):
         """
         self._desk.resolve(ticket, self._labels.number(outcome))
 
-    def give_up(self, ticket: int) -> None:
-        """Stop waiting for an outcome; the certificate counts the forecast at its worst.
-
-        Raises
-        ------
-        InputError
-            If the ticket was never issued.
-        TicketError
-            If the ticket awaits no outcome any more.
-        """
-        self._desk.give_up(ticket)
-
     def forecast_many(
         self,
         scores: ArrayLike,
@@ -419,8 +376,7 @@ class ClassRecalibrator(Saveable):
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
-        state: dict[str, Any] = self._desk.alone(lambda: class_state(self._desk))
-        return state
+        return self._desk.alone(lambda: class_state(self._desk))
 
     def load(self, state: object) -> None:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""

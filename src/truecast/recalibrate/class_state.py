@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +14,14 @@ from truecast.errors import StateError
 from truecast.ledger import AIM, is_placed, ledger_state, numbers_of
 from truecast.recalibrate.groups import saved_names
 from truecast.recalibrate.hints import Hint
-from truecast.recalibrate.hints.base import _checked as checked_numbers
-from truecast.recalibrate.tickets import check_events, check_members
+from truecast.recalibrate.hints.base import checked_numbers
+from truecast.recalibrate.tickets import (
+    check_events,
+    check_members,
+    check_reserve,
+    checked_count,
+    load_bursts,
+)
 from truecast.state import Entry, kinds_of, require_entries
 
 __all__ = ["ENTRIES", "class_state", "load_class_state"]
@@ -55,7 +60,7 @@ def load_class_state(
     _load_hint(desk, saved["hint"], desk.classes, hint)
     guard = _load_guard(desk, saved, saved_names(saved["groups"], most_groups))
     _load_tickets(desk, saved["tickets"], guard, scale, most)
-    _load_bursts(desk, saved["bursts"])
+    load_bursts(desk, saved["bursts"])
     asked = _columns("asked", saved["asked"], desk, desk.classes, scale, 1)
     if (guard["asked"] is not None) != (len(asked["number"]) == 1):
         raise StateError("the saved asked must be a forecast if the guard awaits its outcome")
@@ -69,16 +74,8 @@ def _load_hint(desk: _core.ClassDesk, saved: Any, classes: int, hint: Hint) -> N
     if not isinstance(saved, dict) or not isinstance(each, list) or len(each) != classes:
         raise StateError(f"the saved hint must have a state for each of {classes} classes")
     own = {name: saved[name] for name in saved if name != "each"}
-    (listed,) = desk.hint_entries()
-    numbers = checked_numbers(own, [Entry(*entry) for entry in listed])
-    parts = []
-    for state in each:
-        first, *members = (
-            checked_numbers(part, [Entry(*entry) for entry in entries])
-            for part, entries in zip(hint._parts(state), hint._entries(), strict=True)
-        )
-        parts.append(first | {"members": members})
-    if not desk.load_hint(numbers | {"each": parts}):
+    numbers = checked_numbers(own, [Entry(*entry) for entry in desk.hint_entries()])
+    if not desk.load_hint(numbers | {"each": [hint._checked(state) for state in each]}):
         raise StateError("the saved hint must fit together: no outcomes lead to this state")
 
 
@@ -127,9 +124,7 @@ def _load_tickets(
     desk: _core.ClassDesk, state: Any, guard: dict[str, Any], scale: str, most: int
 ) -> None:
     saved = require_entries("tickets", state, ("issued", "awaited"))
-    issued = saved["issued"]
-    if type(issued) is not int or not 0 <= issued <= 1 << 62:
-        raise StateError(f"the saved number of tickets must be from 0, got {issued!r:.80}")
+    issued = checked_count(saved["issued"])
     each = desk.classes + desk.notes
     columns = _columns("tickets", saved["awaited"], desk, each, scale, most)
     numbers = columns["number"]
@@ -139,9 +134,7 @@ def _load_tickets(
     of = np.concatenate([np.zeros(len(numbers), np.int64), columns["group"]])
     if (np.bincount(of, minlength=len(late)) != late).any():
         raise StateError("the saved tickets must be as many as the guard awaits")
-    reserved = columns["worst"]
-    if reserved.astype(np.float64).sum() > 2.0**62 or int(reserved.sum()) != guard["reserved"]:
-        raise StateError("the saved reserve of the guard must be that of its tickets")
+    check_reserve(columns, guard["reserved"])
     check_events(columns)
     _restore("tickets", lambda: desk.restore(issued, columns))
 
@@ -202,10 +195,3 @@ def _check_kept(name: str, kept: NDArray[np.float64], classes: int, scale: str) 
     counted = (rounds >= 0) & (rounds <= 2.0**53)
     if not (good.all() and ((notes >= 0) & (notes <= 1)).all() and counted.all()):
         raise StateError(f"the saved {name} must have scores, and notes from 0 to 1")
-
-
-def _load_bursts(desk: _core.ClassDesk, numbers: object) -> None:
-    saved = require_entries("bursts", numbers, desk.bursts())
-    floats = all(type(number) is float and math.isfinite(number) for number in saved.values())
-    if not floats or not desk.set_bursts(saved):
-        raise StateError(f"the saved bursts must be floats that fit together, got {numbers!r:.200}")

@@ -15,15 +15,6 @@ if TYPE_CHECKING:
     from truecast.recalibrate.class_certificate import ClassCertificate
     from truecast.recalibrate.class_rows import Label
 
-__all__ = [
-    "ClassGroupRecord",
-    "GroupRecord",
-    "Groups",
-    "class_parts",
-    "require_known",
-    "saved_names",
-]
-
 Record = TypeVar("Record")
 
 _MOST_COMPARED = 10_000  # names among which a message looks for similar ones
@@ -34,14 +25,15 @@ class _Record:
 
     __slots__ = "_desk", "_name"
 
-    def __init__(self, desk: Any, name: str | int | None) -> None:
+    _desk: _core.DeskBase
+
+    def __init__(self, desk: _core.DeskBase, name: str | int | None) -> None:
         self._desk, self._name = desk, name
 
     @property
     def _number(self) -> int:
         """It is another one after a state was loaded."""
-        number: int = 1 if self._name is None else self._desk.number_of(self._name)
-        return number
+        return 1 if self._name is None else self._desk.number_of(self._name)
 
     def _counts(self) -> tuple[int, int, int]:
         raise NotImplementedError
@@ -71,12 +63,14 @@ class GroupRecord(_Record):
 
     __slots__ = ()
 
+    _desk: _core.Desk
+
     def _parts(self) -> tuple[Any, ...]:
-        parts: tuple[Any, ...] = self._desk.alone(lambda: self._desk.parts(self._number))
-        return parts
+        return self._desk.alone(lambda: self._desk.parts(self._number))
 
     def _counts(self) -> tuple[int, int, int]:
-        return self._parts()[:3]
+        rounds, late, lost, *_ = self._parts()
+        return rounds, late, lost
 
     @property
     def certificate(self) -> ArcCertificate:
@@ -89,6 +83,8 @@ class ClassGroupRecord(_Record):
 
     __slots__ = ("_labels",)
 
+    _desk: _core.ClassDesk
+
     def __init__(
         self, desk: _core.ClassDesk, name: str | int | None, labels: tuple[Label, ...]
     ) -> None:
@@ -96,8 +92,8 @@ class ClassGroupRecord(_Record):
         self._labels = labels
 
     def _counts(self) -> tuple[int, int, int]:
-        read = self._desk.alone(lambda: self._desk.parts(self._number, 0, False))
-        return read[:3]  # type: ignore[no-any-return]
+        rounds, late, lost, *_ = self._desk.alone(lambda: self._desk.parts(self._number, 0, False))
+        return rounds, late, lost
 
     @property
     def certificate(self) -> ClassCertificate:
@@ -119,7 +115,9 @@ class Groups(Mapping[str | int, Record]):
 
     __slots__ = "_desk", "_record"
 
-    def __init__(self, desk: Any, record: Callable[[Any, str | int], Record]) -> None:
+    _desk: _core.DeskBase
+
+    def __init__(self, desk: _core.DeskBase, record: Callable[[Any, str | int], Record]) -> None:
         self._desk, self._record = desk, record
 
     def __getitem__(self, group: str | int) -> Record:
@@ -130,8 +128,7 @@ class Groups(Mapping[str | int, Record]):
         return iter(self._desk.names)
 
     def __len__(self) -> int:
-        groups: int = self._desk.groups
-        return groups
+        return self._desk.groups
 
     def __repr__(self) -> str:
         return f"Groups({self._desk.names!r:.400})"

@@ -20,8 +20,18 @@ from truecast.recalibrate.groups import GroupRecord, Groups, require_known, save
 from truecast.recalibrate.hints import Hint, Mix
 from truecast.recalibrate.hints.base import from_config, is_compiled
 from truecast.recalibrate.open import Calls, HintLike, OpenHint
-from truecast.recalibrate.tickets import Ticket, Tickets, is_score, load_tickets, tickets_state
-from truecast.state import Saveable, require_entries
+from truecast.recalibrate.tickets import (
+    MAX_GROUPS,
+    MAX_UNRESOLVED,
+    Issuing,
+    Ticket,
+    Tickets,
+    is_score,
+    load_bursts,
+    load_tickets,
+    tickets_state,
+)
+from truecast.state import require_entries
 
 if TYPE_CHECKING:
     from truecast.certificate import ArcCertificate
@@ -30,14 +40,12 @@ if TYPE_CHECKING:
 __all__ = ["Recalibrator"]
 
 OPEN = "yours"  # the kind of all hints that are not ours
-MAX_GROUPS = 1 << 20
-MAX_UNRESOLVED = 1 << 20
 _SEVERAL_THREADS = 1 << 14  # rounds from which on a second thread is worth starting
 
 Group = _check.Group
 
 
-class Recalibrator(Saveable):
+class Recalibrator(Issuing[Ticket]):
     r"""Sits in front of a model: probabilities go in, calibrated ones come out, with a proof.
 
     A *hint* learns from the outcomes what scores mean. A *nudge* corrects the errors of nearby
@@ -122,6 +130,7 @@ class Recalibrator(Saveable):
     True
     """
 
+    _desk: _core.Desk
     _oldest = 2
     _builds = ("ClassRecalibrator",)
 
@@ -145,11 +154,12 @@ class Recalibrator(Saveable):
         max_unresolved: int = 100_000,
     ) -> None:
         self._max_groups = _check.whole_number("max_groups", max_groups, least=0, most=MAX_GROUPS)
-        most = _check.whole_number("max_unresolved", max_unresolved, least=1, most=MAX_UNRESOLVED)
+        self._max_unresolved = _check.whole_number(
+            "max_unresolved", max_unresolved, least=1, most=MAX_UNRESOLVED
+        )
         self._scale = _check.choice("scale", scale, ("probability", "logit"))
         self._budget = _check.within("budget", budget, *BUDGETS)
         self._nudge = _check.flag("nudge", nudge)
-        self._max_unresolved = most
         self._desk = self._new_desk(_built(hint, logit=self._logit))
 
     def _new_desk(self, hint: Hint | OpenHint) -> _core.Desk:
@@ -200,21 +210,6 @@ class Recalibrator(Saveable):
     def others(self) -> GroupRecord:
         """What all groups beyond `max_groups` share."""
         return GroupRecord(self._desk, None)
-
-    @property
-    def rounds(self) -> int:
-        """Outcomes learned so far."""
-        return self._desk.rounds
-
-    @property
-    def unresolved(self) -> int:
-        """Forecasts issued whose outcomes are awaited."""
-        return self._desk.unresolved
-
-    @property
-    def awaited(self) -> list[Ticket]:
-        """The tickets whose outcomes are awaited, oldest first. O(`unresolved`)."""
-        return self._desk.awaited
 
     @property
     def certificate(self) -> ArcCertificate:
@@ -352,18 +347,6 @@ class Recalibrator(Saveable):
         rows = np.empty((0, self._hint._models))
         order, said = np.ones(len(y), np.uint8), np.empty(len(y))
         self._desk.steps(rows, None, np.empty(0, np.int64), numbers, y, order, said)
-
-    def give_up(self, ticket: int) -> None:
-        """Stop waiting for an outcome; the certificate counts the forecast at its worst.
-
-        Raises
-        ------
-        InputError
-            If the ticket was never issued.
-        TicketError
-            If the ticket no longer awaits an outcome.
-        """
-        self._desk.give_up(ticket)
 
     def forecast_many(
         self,
@@ -513,10 +496,8 @@ class Recalibrator(Saveable):
         still = copy.copy(self)  # others may learn meanwhile
 
         def predict(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-            names, pieces = (
-                None if name is None else [name] * len(scores),
-                np.empty(len(scores), int),
-            )
+            names = None if name is None else [name] * len(scores)
+            pieces = np.empty(len(scores), int)
             return still._placed(scores, names, pieces=pieces), pieces
 
         return table_of(predict, self._scale, name, still.rounds, tolerance)
@@ -555,8 +536,7 @@ class Recalibrator(Saveable):
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
-        state: dict[str, Any] = self._desk.alone(self._whole_state)
-        return state
+        return self._desk.alone(self._whole_state)
 
     def _whole_state(self) -> dict[str, Any]:
         desk = self._desk
@@ -588,7 +568,7 @@ class Recalibrator(Saveable):
         except ValueError as error:
             raise StateError(f"the saved guard must fit together: {error}") from error
         load_tickets(desk, state["tickets"], numbers, most=self._max_unresolved, scale=self._scale)
-        _load_bursts(desk, state["bursts"])
+        load_bursts(desk, state["bursts"])
         if len(asked):
             desk.ask(asked)
         self._desk.take(desk)
@@ -648,11 +628,3 @@ def _saved_asked(scores: object, asked: object, models: int, scale: str) -> NDAr
     if not all(type(score) is float and is_score(score, scale) for score in scores):
         raise StateError(f"the saved asked must be scores that were forecast, got {scores!r:.80}")
     return np.array(scores, np.float64)
-
-
-def _load_bursts(desk: _core.Desk, numbers: object) -> None:
-    """Take over what is known of outcomes that come together."""
-    names = desk.bursts()
-    saved = require_entries("bursts", numbers, names)
-    if any(type(number) is not float for number in saved.values()) or not desk.set_bursts(saved):
-        raise StateError(f"the saved bursts must be floats that fit together, got {numbers!r:.200}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,34 +12,24 @@ from truecast import _core
 from truecast.columns import Columns, packed, unpacked
 from truecast.errors import StateError
 from truecast.ledger import AIM, is_placed
-from truecast.state import Entry, kinds_of
+from truecast.state import Entry, Saveable, kinds_of, require_entries
 
-__all__ = [
-    "ENTRIES",
-    "Ticket",
-    "Tickets",
-    "check_events",
-    "check_members",
-    "is_score",
-    "load_tickets",
-    "tickets_state",
-]
+__all__ = ["Ticket", "Tickets"]
 
 
-class Ticket(int):
-    """The number of a forecast whose outcome is awaited, with the forecast itself.
+MAX_GROUPS = 1 << 20
+MAX_UNRESOLVED = 1 << 20
 
-    An int, so you can store it anywhere; ``resolve`` takes the plain number too.
+P = TypeVar("P")
+T = TypeVar("T")
 
-    Attributes
-    ----------
-    p : float
-        The forecast.
-    """
 
-    p: float
+class AnyTicket(int, Generic[P]):
+    """The number of a forecast p, which is a number or one of each class."""
 
-    def __new__(cls, number: int, p: float) -> Self:
+    p: P
+
+    def __new__(cls, number: int, p: P) -> Self:
         """Return the number with its forecast."""
         ticket = super().__new__(cls, number)
         ticket.p = p
@@ -49,7 +39,19 @@ class Ticket(int):
         return type(self), (int(self), self.p)
 
     def __repr__(self) -> str:
-        return f"Ticket({int(self)}, p={self.p!r})"
+        return f"{type(self).__name__}({int(self)}, p={self.p!r})"
+
+
+class Ticket(AnyTicket[float]):
+    """The number of a forecast whose outcome is awaited, with the forecast itself.
+
+    An int, so you can store it anywhere; ``resolve`` takes the plain number too.
+
+    Attributes
+    ----------
+    p : float
+        The forecast.
+    """
 
 
 class Tickets(NamedTuple):
@@ -65,6 +67,39 @@ class Tickets(NamedTuple):
 
     numbers: NDArray[np.int64]
     p: NDArray[np.float64]
+
+
+class Issuing(Saveable, Generic[T]):
+    """What all recalibrators share: a desk of the core, where forecasts await their outcomes."""
+
+    _desk: _core.Desk | _core.ClassDesk
+
+    @property
+    def rounds(self) -> int:
+        """Outcomes learned so far."""
+        return self._desk.rounds
+
+    @property
+    def unresolved(self) -> int:
+        """Forecasts issued whose outcomes are awaited."""
+        return self._desk.unresolved
+
+    @property
+    def awaited(self) -> list[T]:
+        """The tickets whose outcomes are awaited, oldest first. O(`unresolved`)."""
+        return self._desk.awaited
+
+    def give_up(self, ticket: int) -> None:
+        """Stop waiting for an outcome; the certificate counts the forecast at its worst.
+
+        Raises
+        ------
+        InputError
+            If the ticket was never issued.
+        TicketError
+            If the ticket no longer awaits an outcome.
+        """
+        self._desk.give_up(ticket)
 
 
 #: what the table of saved tickets has
@@ -89,9 +124,7 @@ def load_tickets(
     """
     if not isinstance(state, dict) or set(state) != {"issued", "awaited"}:
         raise StateError("the saved tickets must have exactly the entries issued and awaited")
-    issued = state["issued"]
-    if type(issued) is not int or not 0 <= issued <= 1 << 62:
-        raise StateError(f"the saved number of tickets must be from 0, got {issued!r:.80}")
+    issued = checked_count(state["issued"])
     columns = unpacked("tickets", state["awaited"], _KINDS, _MOST)
     _check_lengths(columns, desk.hint, most)
     owner = check_members(columns, len(numbers["groups"]["late"]))
@@ -100,6 +133,21 @@ def load_tickets(
     check_events(columns)
     _check_counts(columns, owner, numbers)
     desk.restore(issued, columns)
+
+
+def load_bursts(desk: _core.DeskBase, numbers: object) -> None:
+    """Take over what is known of outcomes that come together, or raise StateError."""
+    saved = require_entries("bursts", numbers, desk.bursts())
+    floats = all(type(number) is float and math.isfinite(number) for number in saved.values())
+    if not floats or not desk.set_bursts(saved):
+        raise StateError(f"the saved bursts must be floats that fit together, got {numbers!r:.200}")
+
+
+def checked_count(issued: object) -> int:
+    """Return how many tickets there were, or raise StateError."""
+    if type(issued) is not int or not 0 <= issued <= 1 << 62:
+        raise StateError(f"the saved number of tickets must be from 0, got {issued!r:.80}")
+    return issued
 
 
 def is_score(score: float, scale: str) -> bool:
@@ -206,10 +254,8 @@ def _check_counts(columns: Columns, owner: NDArray[np.intp], numbers: dict[str, 
     scaled = columns["forecast"] * 2.0**32  # exact
     worth = np.maximum(np.ceil(scaled), 2.0**32 - np.floor(scaled))
     everyone = np.zeros(len(worth), np.int64)
-    member, value = (
-        np.concatenate([everyone, columns["group"]]),
-        np.concatenate([worth, worth[owner]]),
-    )
+    member = np.concatenate([everyone, columns["group"]])
+    value = np.concatenate([worth, worth[owner]])
     if (np.bincount(member, minlength=groups) != awaited["late"]).any():
         raise StateError("the number of saved tickets must be what the guard awaits")
     # of what is given up
@@ -221,6 +267,11 @@ def _check_counts(columns: Columns, owner: NDArray[np.intp], numbers: dict[str, 
         raise StateError(
             "the saved unknown of a guard must be that of its tickets and of what it has given up"
         )
-    reserved = columns["worst"]
-    if reserved.astype(np.float64).sum() > 2.0**62 or int(reserved.sum()) != numbers["reserved"]:
+    check_reserve(columns, numbers["reserved"])
+
+
+def check_reserve(columns: Columns, reserved: int) -> None:
+    """Refuse a guard that reserves another sum than its tickets need."""
+    worst = columns["worst"]
+    if worst.astype(np.float64).sum() > 2.0**62 or int(worst.sum()) != reserved:
         raise StateError("the saved reserve of the guard must be that of its tickets")

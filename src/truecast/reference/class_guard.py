@@ -11,15 +11,7 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
-from truecast.reference.guard import (
-    EVERYONE,
-    PARTS,
-    ArcGuard,
-    Field,
-    Number,
-    key_near,
-    spacing,
-)
+from truecast.reference.guard import EVERYONE, PARTS, ArcGuard, Field, Number, key_near, spacing
 
 __all__ = ["ClassGuard", "Row", "Share"]
 
@@ -62,7 +54,6 @@ class ClassGuard(ArcGuard):
         self.classes = range(classes)
         self.fields = {(EVERYONE, k): Field() for k in self.classes}
         self.rows: list[Row] = []  # whose outcomes are awaited
-        self.last: Row | None = None
 
     def forecast(self, hint: Sequence[float], outcome: int, groups: Iterable[Hashable] = ()) -> Row:
         """Play one round."""
@@ -115,12 +106,7 @@ class ClassGuard(ArcGuard):
         return bool(self.row_worst(shares) <= allowed)
 
     def ascend(
-        self,
-        names: tuple[Hashable, ...],
-        shares: list[Share],
-        step: int,
-        most: int,
-        more: Number,
+        self, names: tuple[Hashable, ...], shares: list[Share], step: int, most: int, more: Number
     ) -> tuple[bool, int]:
         """Move mass between two classes until the row fits: whether it does, after how many."""
         for done in range(most):

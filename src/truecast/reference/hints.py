@@ -27,6 +27,8 @@ BEYOND = 40.0  # bent logits are clipped there
 WIDE = 2 * 40 * PER_UNIT + 1
 MOST = 1e100  # the unit at which fading weights are scaled back
 
+Notes = list[float] | None  # of a forecast whose outcome comes late
+
 
 def sigmoid(z: float) -> float:
     """1 / (1 + exp(-z))."""
@@ -94,9 +96,7 @@ class PlainHint:
         """Notes as they are kept with a ticket: forecasts are rough."""
         return notes
 
-    def learn(
-        self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0
-    ) -> None:
+    def learn(self, score: float, y: int, notes: Notes = None, weight: float = 1.0) -> None:
         """Take in an outcome, with the notes of its forecast if it comes late."""
         raise NotImplementedError
 
@@ -108,9 +108,7 @@ class PlainIdentity(PlainHint):
         """The score."""
         return score
 
-    def learn(
-        self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0
-    ) -> None:
+    def learn(self, score: float, y: int, notes: Notes = None, weight: float = 1.0) -> None:
         """Nothing to learn."""
 
 
@@ -126,15 +124,11 @@ class PlainPlatt(PlainHint):
         """A straight line on the logit scale."""
         return sigmoid(clip(self.offset + self.slope * logit(score), -FARTHEST, FARTHEST))
 
-    def learn(
-        self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0
-    ) -> None:
+    def learn(self, score: float, y: int, notes: Notes = None, weight: float = 1.0) -> None:
         """One step; the curvature of the new loss is |y - p| / 2, whose mean is p (1 - p)."""
-        z, error, lost = (
-            logit(score),
-            weight * (y - self.predict(score)),
-            weight * (1.0 - self.keep),
-        )
+        z = logit(score)
+        error = weight * (y - self.predict(score))
+        lost = weight * (1.0 - self.keep)
         bend, keep = abs(error) / 2.0, 1.0 - lost
         self.a = keep * self.a + lost * 2.0 + bend
         self.b = keep * self.b + bend * z
@@ -162,9 +156,7 @@ class PlainBinMeans(PlainHint):
         )
         return clip(score + (1.0 - part) * lower + part * upper, 0.0, 1.0)
 
-    def learn(
-        self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0
-    ) -> None:
+    def learn(self, score: float, y: int, notes: Notes = None, weight: float = 1.0) -> None:
         """The newest round counts most: `unit` grows where all others should shrink."""
         self.unit /= 1.0 - weight * (1.0 - self.keep)
         k, part = knot(score)
@@ -198,9 +190,7 @@ class PlainIsotonic(PlainHint):
         (_, start, low), (_, end, high) = self.pools[after - 1], self.pools[after]
         return clip(low + (high - low) * ((z - start) / (end - start)), low, high)
 
-    def learn(
-        self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0
-    ) -> None:
+    def learn(self, score: float, y: int, notes: Notes = None, weight: float = 1.0) -> None:
         """Count the round at the nearer knot; fit anew when that is due."""
         self.unit /= 1.0 - weight * (1.0 - self.keep)
         k = nearest(score)
@@ -329,9 +319,7 @@ class PlainMix(PlainHint):
         """All but the rounds are forecasts."""
         return [*map(rough, notes[:-1]), notes[-1]]
 
-    def learn(
-        self, score: Any, y: int, notes: list[float] | None = None, weight: float = 1.0
-    ) -> None:
+    def learn(self, score: Any, y: int, notes: Notes = None, weight: float = 1.0) -> None:
         """Judge the members by what they said (now, if there are no notes), then let them learn."""
         *said, before = self.issue(score)[1] if notes is None else notes
         late = max(self.rounds - before * 2.0**53, 0.0)

@@ -85,10 +85,8 @@ def u_calibration_error(tally: Tally) -> Fraction:
 
     docs/measures.md, theorem 5.
     """
-    total, all_ones = (
-        sum(zeros + ones for _, zeros, ones in tally),
-        sum(ones for _, _, ones in tally),
-    )
+    total = sum(zeros + ones for _, zeros, ones in tally)
+    all_ones = sum(ones for _, _, ones in tally)
 
     def regret(c: Fraction) -> Fraction:
         above = sum((ones - (zeros + ones) * c for p, zeros, ones in tally if p > c), Fraction(0))

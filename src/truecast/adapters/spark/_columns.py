@@ -28,19 +28,6 @@ from pyspark.sql.types import (
 
 from truecast.errors import InputError
 
-__all__ = [
-    "GROUPS",
-    "INTEGERS",
-    "KEYS",
-    "NUMBERS",
-    "TIMES",
-    "check",
-    "check_free",
-    "checked_frame",
-    "column",
-    "names_of",
-]
-
 Kinds = tuple[tuple[type[DataType], ...], str]
 """Types, and how a message calls them."""
 

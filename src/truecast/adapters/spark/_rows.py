@@ -15,25 +15,6 @@ from truecast import _check
 from truecast.adapters.spark._columns import column
 from truecast.errors import FileError, InputError
 
-__all__ = [
-    "ON_BAD",
-    "Rule",
-    "a_score",
-    "a_time",
-    "a_weight",
-    "all_kept",
-    "an_outcome",
-    "broken",
-    "checked_on_bad",
-    "listed",
-    "never_null",
-    "not_early",
-    "not_empty",
-    "refuse_bad",
-    "refuse_first",
-    "why_bad",
-]
-
 ON_BAD = ("fail", "count")
 
 

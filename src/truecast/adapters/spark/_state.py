@@ -351,8 +351,7 @@ class KeyState:
 
 def due_of(data: bytes) -> int:
     """When the first id of a saved state is due, without loading it."""
-    due: int = _head(data)[2]
-    return due
+    return _head(data)[2]
 
 
 def _head(data: bytes) -> tuple[bytes, int, int, int]:
@@ -369,8 +368,7 @@ def _head(data: bytes) -> tuple[bytes, int, int, int]:
 
 @lru_cache(4096)
 def _names(groups: str) -> tuple[str, ...]:
-    names: tuple[str, ...] = tuple(json.loads(groups))
-    return names
+    return tuple(json.loads(groups))
 
 
 def _text(names: list[str]) -> bytes:

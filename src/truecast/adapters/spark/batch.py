@@ -265,7 +265,7 @@ class _Task:
         )
         kinds = [
             StructField("recalibrated", DoubleType()),
-            StructField("certificates", _spark_type(_CERTIFICATES)),
+            StructField("certificates", from_arrow_type(_CERTIFICATES)),
         ]
         return rows.mapInArrow(self, StructType([rows.schema["row"], *kinds]))
 
@@ -436,10 +436,6 @@ def _as_row(
 
 _CERTIFICATE = pa.array([_as_row("all", "", Recalibrator().certificate, 0)]).type
 _CERTIFICATES = pa.list_(_CERTIFICATE)
-
-
-def _spark_type(kind: pa.DataType) -> DataType:
-    return from_arrow_type(kind)
 
 
 def _orderable(kind: DataType) -> bool:

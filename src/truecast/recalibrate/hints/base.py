@@ -118,32 +118,33 @@ class Hint(_core.Hint, Saveable):
 
     def load(self, state: object) -> None:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
-        own, *members = (
-            _checked(part, [Entry(*each) for each in listed])
-            for part, listed in zip(self._parts(state), self._entries(), strict=True)
-        )
-        if not self._restore(own | {"members": members}):
+        if not self._restore(self._checked(state)):
             raise StateError(
                 "the saved numbers do not fit together: no outcomes lead to this state"
             )
 
     _members = 0  # how many hints it is made of
 
+    def _checked(self, state: object) -> dict[str, Any]:
+        """The numbers of a saved state, those of members by themselves; or StateError."""
+        own, *members = (
+            checked_numbers(part, [Entry(*each) for each in listed])
+            for part, listed in zip(self._parts(state), self._entries(), strict=True)
+        )
+        return own | {"members": members}
+
     def _parts(self, state: object) -> list[Any]:
         """The entries of this hint itself, then those of its members, not checked yet."""
         if not self._members:
             return [state]
-        members = state.get("members") if isinstance(state, dict) else None
-        if (
-            not isinstance(state, dict)
-            or not isinstance(members, list)
-            or len(members) != self._members
-        ):
+        own = dict(state) if isinstance(state, dict) else {}
+        members = own.pop("members", None)
+        if not isinstance(members, list) or len(members) != self._members:
             raise StateError(f"the saved state must have {self._members} members")
-        return [{name: state[name] for name in state if name != "members"}, *members]
+        return [own, *members]
 
 
-def _checked(saved: object, entries: list[Entry]) -> dict[str, Any]:
+def checked_numbers(saved: object, entries: list[Entry]) -> dict[str, Any]:
     """The saved numbers of a hint, if they are the right number of floats, all in range."""
     found = require_entries("state", saved, sorted(kinds_of(entries)))
     return {entry.name: _numbers(found[entry.name], entry) for entry in entries}

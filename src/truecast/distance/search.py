@@ -38,6 +38,7 @@ _TUBES = ((0.1, 0.5, 12), (0.1, 0.5, 24), (0.01, 1.0, 24))
 _FINER = 4.0  # cells of the tree, in T^(2/3), that have no better bound but are often nearer
 _MOST_ROUNDS = 1 << 26  # doubles tell all values of groups apart
 _BYTES = 128  # that a round takes in a search, whatever it finds
+_NEAR = 4.0  # times what is enough that a search may lose, where the last one comes at once
 _CLOSER = 1 / 16  # what a search may lose, of what the one before may
 _GLANCE = 0.05  # seconds between looks at how far searches have come
 _HEARTBEAT = 5.0  # seconds between reports of progress
@@ -329,7 +330,7 @@ class _Bracket:
         ends = [problem, problem.mirrored()]
         while not (self.done() or self.ended):
             enough = max(self.rounding, self.rtol) * self.upper
-            last = loss <= enough
+            last = loss <= _NEAR * enough
             loss = enough / 2 if last else loss
             # it is enough to show that no chain is much shorter than the best so far; the rest is
             # for the next search, which must have a smaller budget by the loss of this one

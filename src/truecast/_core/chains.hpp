@@ -153,7 +153,7 @@ class Search {
         const Count before = of.size() * Row::bytes, after = (last - first + 1) * Row::bytes;
         const auto lists = static_cast<Count>(names_.capacity() * sizeof(Name) + cuts_.bytes());
         const auto too_much = [&] { return used_ + after + lists > limits_.memory; };
-        if (too_much()) forget_passed_rows();
+        if (too_much() && request_.tube.empty()) forget_passed_rows();
         if (too_much()) {
             found_.outcome = Outcome::out_of_memory;
             return false;
@@ -272,6 +272,7 @@ class Search {
         if (sweep.di > zeros_.size() || sweep.dj > ones_.size()) return;
         Range is{first.zero.first(room), last.zero.last(room_last) - sweep.di};
         Range js{first.one.first(room), last.one.last(room_last) - sweep.dj};
+        if (sweep.di == 0) is.from = zeros_.size();  // no value after 1 to take a zero at
         const Tube& tube = request_.tube;
         if (!tube.empty()) {
             const double v = first.value.value;

@@ -38,7 +38,9 @@ _TUBES = ((0.1, 0.5, 12), (0.1, 0.5, 24), (0.01, 1.0, 24))
 _FINER = 4.0  # cells of the tree, in T^(2/3), that have no better bound but are often nearer
 _MOST_ROUNDS = 1 << 26  # doubles tell all values of groups apart
 _BYTES = 128  # that a round takes in a search, whatever it finds
-_NEAR = 4.0  # times what is enough that a search may lose, where the last one comes at once
+_NEAR = 4.0  # times what is enough: a first search that may lose no more is the last
+import os
+_FAR=float(os.environ.get('FAR','64'))
 _CLOSER = 1 / 16  # what a search may lose, of what the one before may
 _GLANCE = 0.05  # seconds between looks at how far searches have come
 _HEARTBEAT = 5.0  # seconds between reports of progress
@@ -334,10 +336,11 @@ class _Bracket:
             loss = enough / 2 if last else loss
             # it is enough to show that no chain is much shorter than the best so far; the rest is
             # for the next search, which must have a smaller budget by the loss of this one
-            budget = self.upper - self.worth - enough + loss * (1 + 1.1 * _CLOSER)
+            closer = _CLOSER if loss > _FAR * enough else 1/4
+            budget = self.upper - self.worth - enough + loss * (1 + 1.03 * closer / (1 - closer))
             if budget > holds:
                 others = [None, None]
-            bridges = others[0] is not None
+            bridges = others[0] is not None and loss > _FAR * enough
             steepest = (min(loss / 5, enough / 10) if bridges else loss / 5) / self.rounds
             limits = [self.limits(2), self.limits(2)]
             tasks = [
@@ -362,7 +365,7 @@ class _Bracket:
                 self.ended = self.ended or "rounding"
             others = [found[1], found[0]]
             holds = budget - max(one.loss for one in found)
-            loss *= _CLOSER
+            loss *= closer
 
     def limits(self, searches: int) -> SearchLimits:
         # snapshots, its own and those from the other end, take an eighth each

@@ -132,7 +132,8 @@ def distance() -> str:
         met = re.search(r"\*\*Met by (\d+ of \d+)\*\*", text)
         assert target
         assert met
-        said.append(f"{title} {target[1]}: {met[1]} kinds of forecasts")
+        counted = "kinds of forecasts" if title.endswith(" rounds") else "cases"
+        said.append(f"{title} {target[1]}: {met[1]} {counted}")
     return "; ".join(said)
 
 
@@ -256,7 +257,7 @@ PARTS = {
     "arc": Part(SPEED, "The arc", "arc.py", arc, "five minutes"),
     "measure": Part(SPEED, "Measures", "measure.py", measure, "five minutes"),
     "calls": Part(SPEED, "The commonest calls", "calls.py", calls, "two minutes"),
-    "distance": Part(SPEED, "The distance", "distance.py", distance, "an hour"),
+    "distance": Part(SPEED, "The distance", "distance.py", distance, "a quarter of an hour"),
     "command": Part(SPEED, "The command", "command.py", command_line, "three minutes"),
     "billion": Part(SPEED, "A billion rows", "billion.py", billion, "four minutes"),
     "spark": Part(SPEED, "Spark", "spark.py", spark, "15 minutes"),

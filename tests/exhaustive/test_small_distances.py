@@ -285,7 +285,9 @@ class Lockstep:
         if not found.ended:
             assert min(self.length(found) - excess, Fraction(budget) - loss) <= self.least
             if budget >= self.least + loss:
-                assert found.witness is not None
+                assert found.length < np.inf
+                # a chain cannot be traced through rows that were given up for want of memory
+                assert found.witness is not None or memory < 10**9
         if found.witness is not None:  # an upper bound, and not a loose one
             error = Fraction(self.problem.slop) + Fraction(self.rounds * budget) / 2**49
             assert found.length >= self.least - error - (loss if bridges else 0)

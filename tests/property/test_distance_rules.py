@@ -342,6 +342,28 @@ def test_cost_is_worth_plus_reduced_costs(rng: Random) -> None:
         assert worth <= distance(a, b)
 
 
+@settings(quick, max_examples=120)
+@given(RANDOM)
+def test_bias_bounds_both_parts_of_a_chain(rng: Random) -> None:
+    a, b = draw_data(rng, 12)
+    prices = draw_prices(rng)
+    chain = random_chain(rng, len(a), len(b))
+    for k in range(len(chain) + 1):
+        i, j = (sum(step[side] for step in chain[:k]) for side in (1, 2))
+        for part, zeros, ones in ((chain[:k], a[:i], b[:j]), (chain[k:], a[i:], b[j:])):
+            bias = abs(sum(zeros, F(0)) + sum(ones, F(0)) - len(ones))
+            assert chain_cost(zeros, ones, part) >= bias
+            assert reduced_cost(zeros, ones, prices, part) >= bias - prices.worth(zeros, ones)
+
+
+def reduced_cost(a: Values, b: Values, prices: Prices, chain: list[Step]) -> Fraction:
+    total, i, j = F(0), 0, 0
+    for v, di, dj in chain:
+        total += Reduced(a, b, prices, v).step(i, j, di, dj)
+        i, j = i + di, j + dj
+    return total
+
+
 @pytest.mark.slow("tries many examples")
 @settings(quick, max_examples=120)
 @given(RANDOM)

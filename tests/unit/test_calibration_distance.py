@@ -185,6 +185,41 @@ def test_kernel_stops_when_told(ended: str, memory: int, seconds: float, stop: i
         assert (found.witness is None) == bool(ended)
 
 
+def of_bias(seed: int) -> tuple[Problem, dict[str, float]]:
+    """A problem with the prices of its bias, and a budget just above what its best chain takes."""
+    y, p = many(4000, seed=seed)
+    nodes = np.array([0.0, 1.0])
+    prices = np.array([nodes, nodes - 1]) * np.sign(p.sum() - y.sum())
+    problem = Problem.of(tc.Tally.from_predictions(y, p), nodes, prices)
+    distance = calibration_distance(y, p, total=True).upper
+    return problem, {"budget": 1.01 * (distance - problem.worth) + 1e-9, "cut": 2.5e-7}
+
+
+@pytest.mark.slow("searches among thousands of rounds")
+@pytest.mark.parametrize(
+    ("seed", "memory"),
+    [
+        (2, 2_000_000),  # ten million bytes without a bound on the bias of what is left
+        (0, 4_000_000),  # forty million if steps of value 1 begin before the last zero
+    ],
+)
+def test_searches_drop_what_is_too_biased(seed: int, memory: int) -> None:
+    problem, options = of_bias(seed)
+    found = problem.search(SearchLimits(10**9, 100.0), **options)
+    assert found.peak < memory
+    assert found.length == pytest.approx(options["budget"] / 1.01, abs=2e-3)
+
+
+@pytest.mark.slow("searches among thousands of rounds")
+def test_search_short_of_memory_still_finds_the_length() -> None:
+    problem, options = of_bias(1)
+    ample = problem.search(SearchLimits(10**9, 100.0), **options)
+    short = problem.search(SearchLimits(int(0.7 * ample.peak), 100.0), **options)
+    assert ample.witness is not None
+    assert (short.ended, short.length, short.witness) == ("", ample.length, None)
+    assert short.peak <= 0.7 * ample.peak
+
+
 def test_bounds_get_closer_the_longer_the_search() -> None:
     y, p = many(1000)
     by_value = tc.calibration_error_by_value(y, p)

@@ -68,6 +68,15 @@ class Side {
         return real(above_[index(k)] - above_[index(i)]) * unit_;
     }
 
+    // What the points after the first i cost above their prices if all of them move down on the
+    // way to their outcome, and if all move up.
+    double lowered(Count i, double outcome) const {
+        return above(i, size_) - outcome * real(size_ - i);
+    }
+    double raised(Count i, double outcome) const {
+        return outcome * real(size_ - i) - below(i, size_);
+    }
+
   private:
     const Count* x_;
     Count size_;
@@ -159,6 +168,12 @@ struct Problem {
     Count rounds() const { return zeros.size() + ones.size(); }
     View zeros_from(double v, PricePair price, Count c) const { return {zeros, v, price.zero, c}; }
     View ones_from(double v, PricePair price, Count c) const { return {ones, v, price.one, c}; }
+
+    // What is left costs at least its bias, above its prices (docs/distance.md, theorem 3 (f)).
+    double bias_after(Count i, Count j) const {
+        return std::max(zeros.lowered(i, 0.0) + ones.lowered(j, 1.0),
+                        zeros.raised(i, 0.0) + ones.raised(j, 1.0));
+    }
 };
 
 }  // namespace truecast::chains

@@ -86,12 +86,13 @@ class Search {
     Least least_;  // of chains within budget, so far
     std::vector<Row> rows_;
     Count first_ = 0, last_ = 0;     // rows that may be of use
+    Count kept_ = 0;                 // rows from here on have not been forgotten
     Count used_ = 0;                 // bytes
     Count relaxed_ = 0, since_ = 0;  // steps so far, and when rows were trimmed last
     Count live_ = 1;                 // nodes that were of use then
     std::vector<Name> names_;
     Cuts cuts_;
-    std::vector<double> costs_, lag_, lead_;
+    std::vector<double> costs_, lag_, lead_, down_, up_;
     Stretch own_{nullptr, 0};   // what the ones of a step cost, by where it begins
     Count snapped_ = 0;         // bytes of snapshots
     double next_snap_ = 0;      // the value from which on the next one may be taken
@@ -151,7 +152,9 @@ class Search {
         const auto [first, last] = of.range_with(from, to, ones_.size());
         const Count before = of.size() * Row::bytes, after = (last - first + 1) * Row::bytes;
         const auto lists = static_cast<Count>(names_.capacity() * sizeof(Name) + cuts_.bytes());
-        if (used_ + after + lists > limits_.memory) {
+        const auto too_much = [&] { return used_ + after + lists > limits_.memory; };
+        if (too_much() && request_.tube.empty()) forget_passed_rows();
+        if (too_much()) {
             found_.outcome = Outcome::out_of_memory;
             return false;
         }
@@ -159,6 +162,15 @@ class Search {
         found_.peak = std::max(found_.peak, used_ + after);
         used_ += after - before;
         return true;
+    }
+
+    // Rows that no step begins or ends at any more are only there to trace the chain. Without them
+    // its length is still that of the shortest.
+    void forget_passed_rows() {
+        for (; kept_ < first_; ++kept_) {
+            used_ -= row(kept_).size() * Row::bytes;
+            row(kept_) = Row();
+        }
     }
 
     // The steps of one value, and both sides seen from there.
@@ -260,6 +272,7 @@ class Search {
         if (sweep.di > zeros_.size() || sweep.dj > ones_.size()) return;
         Range is{first.zero.first(room), last.zero.last(room_last) - sweep.di};
         Range js{first.one.first(room), last.one.last(room_last) - sweep.dj};
+        if (sweep.di == 0) is.from = zeros_.size();  // no value after 1 to take a zero at
         const Tube& tube = request_.tube;
         if (!tube.empty()) {
             const double v = first.value.value;
@@ -315,7 +328,9 @@ class Search {
         const double missed = std::max(0.0, -sweep.last.zero.at(i + sweep.di));
         const double enough = budget_ - sweep.rest - missed;
         const auto too_long = [&](Count j) {
-            return *from.length(j) + (shared + own_[j]) > enough;
+            const double length = *from.length(j) + (shared + own_[j]);
+            return length > enough ||
+                   length + problem_.bias_after(i + sweep.di, j + sweep.dj) > budget_;
         };
         while (!js.empty() && too_long(js.from)) ++js.from;
         while (!js.empty() && too_long(js.to)) --js.to;
@@ -363,12 +378,15 @@ class Search {
         }
         if (js.empty()) return false;
         lag_.resize(std::max(lag_.size(), index(js.to - js.from + 1)));
-        lead_.resize(lag_.size());
+        for (auto* numbers : {&lead_, &down_, &up_}) numbers->resize(lag_.size());
         const Stretch lag{lag_.data(), js.from}, lead{lead_.data(), js.from};
+        const Stretch down{down_.data(), js.from}, up{up_.data(), js.from};
         for (Count j = js.from; j <= js.to; ++j) {
             const double cost = one.at(j);
             lag[j] = std::max(0.0, -cost);
             lead[j] = std::max(0.0, cost);
+            down[j] = ones_.lowered(j, 1.0);
+            up[j] = ones_.raised(j, 1.0);
         }
         const double limit = budget_ - request_.bounds.from(v);
         Least shortest{unreached, unreached, unreached};
@@ -379,7 +397,11 @@ class Search {
             if (here.idle()) continue;
             const double cost = zero.at(i);
             const double enough = limit - std::max(0.0, -cost);
-            const auto dead = [&](Count j) { return *here.length(j) + lag[j] > enough; };
+            const double lowered = zeros_.lowered(i, 0.0), raised = zeros_.raised(i, 0.0);
+            const auto dead = [&](Count j) {
+                const double bias = std::max(lowered + down[j], raised + up[j]);
+                return *here.length(j) + lag[j] > enough || *here.length(j) + bias > budget_;
+            };
             while (!here.idle() && dead(here.lo)) ++here.lo;
             while (!here.idle() && dead(here.hi)) --here.hi;
             if (here.idle()) continue;
@@ -526,7 +548,7 @@ class Search {
         Count i = zeros_.size(), j = ones_.size();
         if (!row(i).has(j)) return;
         found_.length = *row(i).length(j);
-        if (found_.length == unreached) return;
+        if (found_.length == unreached || kept_ > 0) return;
         while (i || j) {
             const Name step = names_[index(*row(i).by(j))];
             if (step.then_di || step.then_dj) add_step(step.then_di, step.then_dj);

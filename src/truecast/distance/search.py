@@ -38,7 +38,10 @@ _TUBES = ((0.1, 0.5, 12), (0.1, 0.5, 24), (0.01, 1.0, 24))
 _FINER = 4.0  # cells of the tree, in T^(2/3), that have no better bound but are often nearer
 _MOST_ROUNDS = 1 << 26  # doubles tell all values of groups apart
 _BYTES = 128  # that a round takes in a search, whatever it finds
-_CLOSER = 1 / 16  # what a search may lose, of what the one before may
+_NEAR = 4.0  # times what is asked for: a search that could lose so little is made the last
+_FAR = 16.0  # times what is asked for: searches that may lose more bridge what they leave out
+_CLOSER = 1 / 16  # what a search may lose, of what the one before may; or, if that is near:
+_CLOSELY = 1 / 4
 _GLANCE = 0.05  # seconds between looks at how far searches have come
 _HEARTBEAT = 5.0  # seconds between reports of progress
 
@@ -321,22 +324,26 @@ class _Bracket:
 
         What one end finds bounds the other's next search, node by node (docs/distance.md, theorem
         8), within the budget that those bounds hold for. So the first search, which knows nothing,
-        is a coarse one. Later ones bridge what they leave out, and are often exact.
+        is a coarse one. Later ones bridge what they leave out, and are often exact. Where it is not
+        far to what is asked for, more searches without bridges, each a little closer, take less
+        time.
         """
         loss = (self.upper - self.lower) / 4
         others: list[Found | None] = [None, None]
         holds = 0.0
         ends = [problem, problem.mirrored()]
         while not (self.done() or self.ended):
-            enough = max(self.rounding, self.rtol) * self.upper
-            last = loss <= enough
+            asked = self.rtol * self.upper
+            enough = max(self.rounding * self.upper, asked)
+            last = loss <= max(enough, _NEAR * asked)
             loss = enough / 2 if last else loss
             # it is enough to show that no chain is much shorter than the best so far; the rest is
             # for the next search, which must have a smaller budget by the loss of this one
-            budget = self.upper - self.worth - enough + loss * (1 + 1.1 * _CLOSER)
+            closer = _CLOSELY if loss * _CLOSELY <= _FAR * asked else _CLOSER
+            budget = self.upper - self.worth - enough + loss * (1 + 1.03 * closer / (1 - closer))
             if budget > holds:
                 others = [None, None]
-            bridges = others[0] is not None
+            bridges = others[0] is not None and loss > _FAR * asked
             steepest = (min(loss / 5, enough / 10) if bridges else loss / 5) / self.rounds
             limits = [self.limits(2), self.limits(2)]
             tasks = [
@@ -358,10 +365,10 @@ class _Bracket:
             found = self.wait(tasks, limits, length)
             self.take(found)
             if last and not self.done():
-                self.ended = self.ended or "rounding"
+                self.ended = self.ended or ("memory" if any(map(_untraced, found)) else "rounding")
             others = [found[1], found[0]]
             holds = budget - max(one.loss for one in found)
-            loss *= _CLOSER
+            loss *= closer
 
     def limits(self, searches: int) -> SearchLimits:
         # snapshots, its own and those from the other end, take an eighth each
@@ -459,6 +466,10 @@ class _Bracket:
 
 def _over(task: Future[Found]) -> bool:
     return task.done() and not task.result().ended
+
+
+def _untraced(found: Found) -> bool:
+    return found.witness is None and found.length < math.inf
 
 
 def _by_value(tally: Tally) -> Witness:

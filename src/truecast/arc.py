@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from truecast import _core
-from truecast.tally import FewRounds, Tally, shares
+from truecast.tally import Tally, shares
 
 __all__ = ["LOWER_DISTANCE", "SMOOTH_ERROR", "ArcEnergy", "energy_of", "root_of"]
 
@@ -53,7 +54,7 @@ class ArcEnergy:
     smooth_error: float
 
 
-def _unit(tally: Tally | FewRounds) -> float:
+def _unit(tally: Tally) -> float:
     """Return a power of 2 to divide weights by, if their squares could overflow or vanish."""
     if not tally.weighted or 1e-100 <= tally.total <= 1e100:
         return 1.0
@@ -65,21 +66,24 @@ def root_of(energy: float, gross: float) -> float:
     return math.sqrt(max(energy, 0.0) + _RELATIVE * gross) * _UP
 
 
-def energy_of(tally: Tally | FewRounds, *, total: bool = True) -> ArcEnergy:
+def energy_of(tally: Tally | _core.FewRounds, *, total: bool = True) -> ArcEnergy:
     """Return the energy of these rounds, in total or, if there are any, a round.
 
     O(n): a tally is sorted.
     """
-    unit = _unit(tally)
-    first, *counts = tally._columns
-    columns = tally._columns if unit == 1 else (first, *(count / unit for count in counts))
-    energy, gross, expected = _core.arc_energy(*columns, shares(len(first)) > 1)
+    rounds, unit, several = tally.total, 1.0, False
+    columns: tuple[Any, ...] = (tally,)
+    if isinstance(tally, Tally):
+        unit, several = _unit(tally), shares(len(tally.p)) > 1
+        if unit != 1.0:
+            columns = tally.p, tally.zeros / unit, tally.ones / unit
+    energy, gross, expected = _core.arc_energy(*columns, several)
     root = root_of(energy, gross) * unit
     energy = max(energy, 0.0) * unit * unit
-    hidden = _ABSOLUTE * tally.total
-    each = 1 if total else tally.total
+    hidden = _ABSOLUTE * rounds
+    each = 1 if total else rounds
     return ArcEnergy(
-        total=tally.total,
+        total=rounds,
         energy=energy / each,
         expected=math.nan if tally.weighted else expected / each,
         lower_distance=(LOWER_DISTANCE * root + hidden) / each,

@@ -48,9 +48,10 @@ def smooth_calibration_error(
     `smooth_calibration_witness` returns an f that attains the maximum.
     """
     rounds = tally_or_few(y_true, y_prob, sample_weight)
-    several = isinstance(rounds, Tally)
-    error = _error(rounds, np.empty(0)) if several else _core.smooth_error(rounds)
-    return error * (rounds.total if total else 1)
+    times = rounds.total if total else 1
+    if isinstance(rounds, Tally):
+        return _error(rounds, np.empty(0)) * times
+    return _core.smooth_error(rounds) * times
 
 
 @dataclass(frozen=True, eq=False)

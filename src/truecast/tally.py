@@ -490,7 +490,7 @@ def _weighted(
     if distinct >= 0:
         order = np.argsort(few[0][:distinct])
         return few[0][order], few[1][order], few[2][order]
-    memory = np.empty(3 * len(p))
+    memory = np.empty(5 * len(p))
     distinct = _core.weigh_rounds(p, y, weights, shares(len(p)), memory)
     if distinct < 0:
         _check.refuse_predictions(y, p)

@@ -198,21 +198,22 @@ std::ptrdiff_t count(const double* p, const Y* y, std::size_t n, std::size_t thr
     return join(stretches, to);
 }
 
-// The same with the sums of their weights.
+// The same with the sums of their weights. The memory has two words more for each round, in which
+// they are sorted.
 template <typename W, typename Y>
 std::ptrdiff_t weigh(const double* p, const Y* y, const W* weights, std::size_t n,
                      std::size_t threads, void* memory) {
     const TallyColumns<W> to(memory, n);
     Rounds rounds(p, y, n, threads, to.forecasts);
     if (!rounds.pack_all()) return -1;
-    const std::unique_ptr<Weighed<W>[]> items(new Weighed<W>[n]);
+    Weighed<W>* const items = static_cast<Weighed<W>*>(static_cast<void*>(to.ones + n));
     const Stretches stretches = rounds.sorted(
-        items.get(),
+        items,
         [weights](std::uint64_t key, std::size_t i) {
             return Weighed<W>{key, weights[i]};
         },
         [&](std::size_t from, std::size_t end) {
-            return unpack(items.get() + from, end - from, to.forecasts + from, to.zeros + from,
+            return unpack(items + from, end - from, to.forecasts + from, to.zeros + from,
                           to.ones + from);
         });
     return join(stretches, to);

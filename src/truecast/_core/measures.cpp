@@ -155,7 +155,7 @@ std::ptrdiff_t weigh_rounds(Doubles p, AnyArray y, Array<const W, 1> weights, st
     const std::size_t n = p.shape(0);
     require(y.shape(0) == n && weights.shape(0) == n && threads >= 1,
             "arrays must be of one length");
-    require(memory.shape(0) == 3 * n, "there must be room for all rounds");
+    require(memory.shape(0) == 5 * n, "there must be room for all rounds, to sort them too");
     return with_outcomes(y, [&](const auto* outcomes) {
         nb::gil_scoped_release unlocked;
         return weigh(p.data(), outcomes, weights.data(), n, threads, memory.data());

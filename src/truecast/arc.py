@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from truecast import _core
 from truecast.tally import Tally, shares
@@ -71,21 +70,29 @@ def energy_of(tally: Tally | _core.FewRounds, *, total: bool = True) -> ArcEnerg
 
     O(n): a tally is sorted.
     """
-    rounds, unit, several = tally.total, 1.0, False
-    columns: tuple[Any, ...] = (tally,)
+    rounds, unit = tally.total, 1.0
     if isinstance(tally, Tally):
-        unit, several = _unit(tally), shares(len(tally.p)) > 1
-        if unit != 1.0:
-            columns = tally.p, tally.zeros / unit, tally.ones / unit
-    energy, gross, expected = _core.arc_energy(*columns, several)
+        unit = _unit(tally)
+        energy, gross, expected = _energies(tally, unit)
+    else:
+        energy, gross, expected = _core.arc_energy(tally, False)
     root = root_of(energy, gross) * unit
-    energy = max(energy, 0.0) * unit * unit
+    energy = energy * unit * unit if energy > 0.0 else 0.0
     hidden = _ABSOLUTE * rounds
     each = 1 if total else rounds
     return ArcEnergy(
-        total=rounds,
-        energy=energy / each,
-        expected=math.nan if tally.weighted else expected / each,
-        lower_distance=(LOWER_DISTANCE * root + hidden) / each,
-        smooth_error=(SMOOTH_ERROR * root + hidden) / each,
+        rounds,
+        energy / each,
+        expected / each,
+        (LOWER_DISTANCE * root + hidden) / each,
+        (SMOOTH_ERROR * root + hidden) / each,
     )
+
+
+def _energies(tally: Tally, unit: float) -> tuple[float, float, float]:
+    several = shares(len(tally.p)) > 1
+    if not tally.weighted:
+        return _core.arc_energy(tally, several)
+    columns = (tally.p, tally.zeros / unit, tally.ones / unit) if unit != 1 else (tally,)
+    energy, gross, _ = _core.arc_energy(*columns, several)
+    return energy, gross, math.nan

@@ -163,10 +163,12 @@ class Tally:
 
     @classmethod
     def _of_few(cls, few: _core.FewRounds) -> Tally:
-        tally = cls.__new__(cls)
-        memory = np.empty(3 * len(few))
+        tally, n = cls.__new__(cls), len(few)
+        memory = np.empty(3 * n)
         few._write(memory)
-        tally._hold(*_columns(len(few), memory, np.int64), few.total, weighted=False)
+        memory.setflags(write=False)
+        counts = memory.view(np.int64)
+        tally._hold(memory[:n], counts[n : 2 * n], counts[2 * n :], few.total, False)
         return tally
 
     def update(self, y_true: Any, y_prob: Any, *, sample_weight: Any = None) -> Tally:
@@ -490,8 +492,8 @@ def _weighted(
     if distinct >= 0:
         order = np.argsort(few[0][:distinct])
         return few[0][order], few[1][order], few[2][order]
-    memory = np.empty(5 * len(p))
-    distinct = _core.weigh_rounds(p, y, weights, shares(len(p)), memory)
+    memory, room = np.empty(3 * len(p)), np.empty(2 * len(p))
+    distinct = _core.weigh_rounds(p, y, weights, shares(len(p)), memory, room)
     if distinct < 0:
         _check.refuse_predictions(y, p)
     return _columns(distinct, memory, kind)

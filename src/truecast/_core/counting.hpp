@@ -198,15 +198,13 @@ std::ptrdiff_t count(const double* p, const Y* y, std::size_t n, std::size_t thr
     return join(stretches, to);
 }
 
-// The same with the sums of their weights. The memory has two words more for each round, in which
-// they are sorted.
+// The same with the sums of their weights. There is room for all rounds, to sort them.
 template <typename W, typename Y>
 std::ptrdiff_t weigh(const double* p, const Y* y, const W* weights, std::size_t n,
-                     std::size_t threads, void* memory) {
+                     std::size_t threads, void* memory, Weighed<W>* items) {
     const TallyColumns<W> to(memory, n);
     Rounds rounds(p, y, n, threads, to.forecasts);
     if (!rounds.pack_all()) return -1;
-    Weighed<W>* const items = static_cast<Weighed<W>*>(static_cast<void*>(to.ones + n));
     const Stretches stretches = rounds.sorted(
         items,
         [weights](std::uint64_t key, std::size_t i) {

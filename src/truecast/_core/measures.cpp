@@ -16,6 +16,7 @@
 #include "curve.hpp"
 #include "decision.hpp"
 #include "few.hpp"
+#include "heat.hpp"
 #include "isotonic.hpp"
 #include "laplace.hpp"
 #include "line.hpp"
@@ -151,14 +152,16 @@ std::ptrdiff_t count_rounds(Doubles p, AnyArray y, std::size_t threads, Array<do
 
 template <typename W>
 std::ptrdiff_t weigh_rounds(Doubles p, AnyArray y, Array<const W, 1> weights, std::size_t threads,
-                            Array<double, 1> memory) {
+                            Array<double, 1> memory, Array<double, 1> room) {
     const std::size_t n = p.shape(0);
     require(y.shape(0) == n && weights.shape(0) == n && threads >= 1,
             "arrays must be of one length");
-    require(memory.shape(0) == 5 * n, "there must be room for all rounds, to sort them too");
+    require(memory.shape(0) == 3 * n && room.shape(0) * sizeof(double) == n * sizeof(Weighed<W>),
+            "there must be room for all rounds");
     return with_outcomes(y, [&](const auto* outcomes) {
         nb::gil_scoped_release unlocked;
-        return weigh(p.data(), outcomes, weights.data(), n, threads, memory.data());
+        return weigh(p.data(), outcomes, weights.data(), n, threads, memory.data(),
+                     reinterpret_cast<Weighed<W>*>(room.data()));
     });
 }
 
@@ -187,7 +190,7 @@ std::ptrdiff_t weigh_few(Doubles p, AnyArray y, Array<const W, 1> weights,
 template <typename W>
 void bind_weighing(nb::module_& m) {
     m.def("weigh_rounds", &weigh_rounds<W>, "p"_a, "y"_a, "weights"_a.noconvert(), "threads"_a,
-          "memory"_a);
+          "memory"_a, "room"_a);
     m.def("weigh_few", &weigh_few<W>, "p"_a, "y"_a, "weights"_a.noconvert(), "forecasts"_a,
           "zeros"_a, "ones"_a);
 }
@@ -352,11 +355,14 @@ std::size_t isotonic_blocks(Array<const Count, 1> zeros, Array<const Count, 1> o
                     block_ones.data());
 }
 
+nb::tuple as_tuple(const ScoresOfRates& of) {
+    return nb::make_tuple(of.brier, of.log, of.brier_of_all, of.log_of_all);
+}
+
 nb::tuple scores_of_blocks(Doubles rates, AnyArray zeros, AnyArray ones) {
-    const ScoresOfRates found = with_counts(
-        rates, zeros, ones,
-        [&](const auto* no, const auto* yes) { return scores_of_rates(no, yes, rates.shape(0)); });
-    return nb::make_tuple(found.brier, found.log, found.brier_of_all, found.log_of_all);
+    return as_tuple(with_counts(rates, zeros, ones, [&](const auto* no, const auto* yes) {
+        return scores_of_rates(no, yes, rates.shape(0));
+    }));
 }
 
 // Of residuals, each divided by the total. The witness is room for it, or nothing.
@@ -489,31 +495,26 @@ nb::object curve_errors_of_tally(Doubles p, AnyArray zeros, AnyArray ones, Doubl
 }
 
 // The reliability curve of a few rounds: how many blocks it has, whose columns are at the beginning
-// of the memory (least forecasts, greatest ones, rates, zeros, ones); and the scores of the rounds,
+// of the memory (least forecasts, greatest ones, rates, zeros, ones); both scores of the rounds;
 // then those of blocks and of all.
-nb::object curve_of_few(const FewRounds& few, Array<double, 1> memory) {
-    require(memory.shape(0) >= 5 * few.size(), "there must be room for all forecasts");
-    return of_few(few, [&](const double* p, auto* zeros, auto* ones, std::size_t n) {
-        const Curve curve(zeros, ones, n);
-        double* const out = memory.data();
-        for (std::size_t k = 0; k < curve.blocks; ++k) {
-            out[k] = p[curve.starts[k]];
-            out[curve.blocks + k] = p[curve.last(k, n)];
-            out[2 * curve.blocks + k] = rate_of(curve.zeros[k], curve.ones[k]);
-        }
-        const std::size_t bytes = curve.blocks * sizeof(double);
-        std::memcpy(out + 3 * curve.blocks, curve.zeros.data(), bytes);
-        std::memcpy(out + 4 * curve.blocks, curve.ones.data(), bytes);
-        const ScoresOfRates of =
-            scores_of_rates(curve.zeros.data(), curve.ones.data(), curve.blocks);
-        return std::array<double, 7>{static_cast<double>(curve.blocks),
-                                     score_sum<SquaredError>(p, zeros, ones, n),
-                                     score_sum<LogLoss>(p, zeros, ones, n),
-                                     of.brier,
-                                     of.log,
-                                     of.brier_of_all,
-                                     of.log_of_all};
-    });
+nb::tuple curve_of_few(const FewRounds& few, Array<double, 1> memory) {
+    const std::size_t n = few.size();
+    require(memory.shape(0) >= 5 * n, "there must be room for all forecasts");
+    const Curve curve(few.zeros(), few.ones(), n);
+    double* const out = memory.data();
+    for (std::size_t k = 0; k < curve.blocks; ++k) {
+        out[k] = few.p()[curve.starts[k]];
+        out[curve.blocks + k] = few.p()[curve.last(k, n)];
+        out[2 * curve.blocks + k] = rate_of(curve.zeros[k], curve.ones[k]);
+    }
+    const std::size_t bytes = curve.blocks * sizeof(double);
+    std::memcpy(out + 3 * curve.blocks, curve.zeros.data(), bytes);
+    std::memcpy(out + 4 * curve.blocks, curve.ones.data(), bytes);
+    return nb::make_tuple(curve.blocks,
+                          score_sum<SquaredError>(few.p(), few.zeros(), few.ones(), n),
+                          score_sum<LogLoss>(few.p(), few.zeros(), few.ones(), n),
+                          as_tuple(scores_of_rates(curve.zeros.data(), curve.ones.data(),
+                                                   curve.blocks)));
 }
 
 // Of counts, or weights, each divided by the total.
@@ -612,6 +613,8 @@ void bind_measures(nb::module_& m) {
         m, "arc_energy", [](auto... of) { return energy_on_arc(of...); }, "threads"_a = true);
     bind_kernel<double, bool>(
         m, "laplace_sum", [](auto... of) { return laplace(of...); }, "scale"_a, "threads"_a);
+    bind_kernel<double>(
+        m, "smooth_ece", [](auto... of) { return smooth_ece(of...); }, "total"_a);
     bind_kernel(m, "u_calibration_sum", [](auto... tally) { return u_calibration(tally...); });
     bind_kernel(m, "decision_sum", [](auto... tally) { return decision_sum(tally...); });
     bind_kernel(m, "residual_sum", [](auto... tally) { return absolute_residuals(tally...); });

@@ -112,13 +112,18 @@ def reliability_curve(
 
 def _curve_of_few(rounds: _core.FewRounds) -> ReliabilityCurve:
     memory = np.empty(5 * len(rounds))
-    blocks, brier, log, *of_rates = _core.curve_of_few(rounds, memory)
-    memory = memory[: 5 * int(blocks)].copy()
+    n, brier, log, of_rates = _core.curve_of_few(rounds, memory)
+    memory = memory[: 5 * n].copy()
     memory.setflags(write=False)
-    lower, upper, rates, *counts = memory.reshape(5, -1)
-    zeros, ones = (count.view(np.int64) for count in counts)
-    parts = _decompositions(brier / rounds.total, log / rounds.total, *of_rates)
-    return ReliabilityCurve(lower, upper, rates, zeros, ones, *parts)
+    counts = memory.view(np.int64)
+    return ReliabilityCurve(
+        memory[:n],
+        memory[n : 2 * n],
+        memory[2 * n : 3 * n],
+        counts[3 * n : 4 * n],
+        counts[4 * n :],
+        *_decompositions(brier / rounds.total, log / rounds.total, *of_rates),
+    )
 
 
 def _curve_of(tally: Tally) -> ReliabilityCurve:

@@ -20,7 +20,7 @@ namespace truecast {
 // fewer than 1,000 in a row; so an integral is off by at most 2^-42 of the sum of all |a_k|.
 class Heat {
   public:
-    static constexpr unsigned least = 6, most = 12;  // powers of two for N
+    static constexpr unsigned most = 12;  // power of two for N
 
     template <typename Count>
     Heat(const double* p, const Count* zeros, const Count* ones, std::size_t n, double total,
@@ -40,11 +40,15 @@ class Heat {
         }
         masses_.resize((masses_.size() + lanes - 1) / lanes * lanes, 0.0);
         nodes_.resize(masses_.size(), 0);
+        const std::vector<Turn> ones_apart = turns(pi / scale, width),
+                                blocks_apart = turns(pi / scale * width, 2 * blocks_ + 1);
         for (const std::size_t node : nodes_) {
-            const double angle = pi * static_cast<double>(node) / scale;
-            steps_.push_back({std::cos(angle), std::sin(angle)});
+            const Turn step = blocks_apart[node / width].then(ones_apart[node % width]);
+            step_cosines_.push_back(step.cosine);
+            step_sines_.push_back(step.sine);
         }
-        turned_.assign(nodes_.size(), {1.0, 0.0});
+        node_cosines_.assign(nodes_.size(), 1.0);
+        node_sines_.assign(nodes_.size(), 0.0);
     }
 
     // The integral of the absolute smoothed residuals.
@@ -65,7 +69,7 @@ class Heat {
 
   private:
     static constexpr double pi = 3.14159265358979323846, left = 2.92;
-    static constexpr std::size_t lanes = 8, width = 32;  // nodes that share their turns
+    static constexpr std::size_t lanes = 32, width = 64;  // nodes that share their turns
     static constexpr std::size_t half = width / 2;
 
     struct Turn {
@@ -77,6 +81,14 @@ class Heat {
         }
     };
     static Turn turn(double angle) { return {std::cos(angle), std::sin(angle)}; }
+
+    // By 0, 1, 2, ... times an angle.
+    static std::vector<Turn> turns(double angle, std::size_t number) {
+        std::vector<Turn> found(1, {1.0, 0.0});
+        const Turn once = turn(angle);
+        while (found.size() < number) found.push_back(found.back().then(once));
+        return found;
+    }
 
     // Nodes come in order, but for one that may come again after its neighbour.
     void add(std::size_t node, double mass) {
@@ -90,18 +102,31 @@ class Heat {
         masses_[at - 1] += mass;
     }
 
-    // Invariant: turned_ are the nodes' angles times the number of waves so far.
-    void next_wave() {
-        std::array<double, lanes> parts{};
-        for (std::size_t i = 0; i < nodes_.size(); i += lanes)
-            for (std::size_t l = 0; l < lanes; ++l) {
-                parts[l] += masses_[i + l] * turned_[i + l].cosine;
-                turned_[i + l] = turned_[i + l].then(steps_[i + l]);
+    // Masses times the cosines of the next wave. Invariant: before, node_cosines_ and node_sines_ are
+    // those of the nodes' angles times the number of waves so far.
+    TRUECAST_INLINE double next_sum_each() {
+        double parts[lanes] = {};
+        double *const cosines = node_cosines_.data(), *const sines = node_sines_.data();
+        for (std::size_t i = 0; i < nodes_.size(); i += lanes) {
+            double turned[lanes];
+            for (std::size_t l = i; l < i + lanes; ++l) {
+                parts[l - i] += masses_[l] * cosines[l];
+                turned[l - i] = cosines[l] * step_cosines_[l] - sines[l] * step_sines_[l];
             }
-        const double angle = pi * static_cast<double>(sums_.size()) / static_cast<double>(cells_);
+            for (std::size_t l = i; l < i + lanes; ++l) {
+                sines[l] = sines[l] * step_cosines_[l] + cosines[l] * step_sines_[l];
+                cosines[l] = turned[l - i];
+            }
+        }
         double sum = 0.0;
         for (const double part : parts) sum += part;
-        sums_.push_back(sum);
+        return sum;
+    }
+    TRUECAST_FOUR_AT_A_TIME double next_sum_by_fours() { return next_sum_each(); }
+
+    void next_wave() {
+        const double angle = pi * static_cast<double>(sums_.size()) / static_cast<double>(cells_);
+        sums_.push_back(TRUECAST_HAS_FOUR ? next_sum_by_fours() : next_sum_each());
         Turn near = turn(angle / 2.0), far = turn(angle * (half - 0.5));
         const Turn step = turn(angle), stride = turn(angle * width);
         for (std::size_t d = 0; d < half; ++d, near = near.then(step)) {
@@ -111,21 +136,31 @@ class Heat {
         for (std::size_t b = 0; b < blocks_; ++b, far = far.then(stride)) middles_.push_back(far);
     }
 
+    // Every second wave, in a block: what is the same left and right of its middle, and what is
+    // opposite.
+    TRUECAST_INLINE void add_waves(const std::vector<double>& waves, std::size_t parity,
+                                   std::size_t block, double* same, double* other) const {
+        double along[half] = {}, across[half] = {};
+        for (std::size_t k = parity; k < waves.size(); k += 2) {
+            const Turn& middle = middles_[k * blocks_ + block];
+            const double a = waves[k] * middle.cosine, c = waves[k] * middle.sine;
+            const double *const cosines = &cosines_[k * half], *const sines = &sines_[k * half];
+            for (std::size_t d = 0; d < half; ++d) along[d] += a * cosines[d];
+            for (std::size_t d = 0; d < half; ++d) across[d] += c * sines[d];
+        }
+        std::copy(along, along + half, same);
+        std::copy(across, across + half, other);
+    }
+
     // Nodes j and N - j at once: even waves are the same at both, odd ones opposite, so that the
-    // absolute values sum to twice the larger of the two. Blocks of 32 nodes share their middle,
+    // absolute values sum to twice the larger of the two. Blocks of 64 nodes share their middle,
     // and two nodes as far left and right of it the cosines of their distance.
     TRUECAST_INLINE double integral_of(const std::vector<double>& waves) const {
         double sums[half] = {}, ends[2] = {0.0, 0.0}, centre = 0.0;
         for (std::size_t b = 0; b < blocks_; ++b) {
             double same[2][half] = {}, other[2][half] = {};  // of even waves, and of odd ones
-            for (std::size_t k = 0; k < waves.size(); ++k) {
-                const Turn& middle = middles_[k * blocks_ + b];
-                const double a = waves[k] * middle.cosine, c = waves[k] * middle.sine;
-                const double *const cosines = &cosines_[k * half], *const sines = &sines_[k * half];
-                double *const along = same[k % 2], *const across = other[k % 2];
-                for (std::size_t d = 0; d < half; ++d) along[d] += a * cosines[d];
-                for (std::size_t d = 0; d < half; ++d) across[d] += c * sines[d];
-            }
+            for (std::size_t parity = 0; parity < 2; ++parity)
+                add_waves(waves, parity, b, same[parity], other[parity]);
             for (std::size_t d = 0; d < half; ++d) {
                 const double even = std::fabs(same[0][d] - other[0][d]),
                              odd = std::fabs(same[1][d] - other[1][d]);
@@ -153,7 +188,7 @@ class Heat {
     double gross_ = 0.0;
     std::vector<std::size_t> nodes_;  // those with a mass
     std::vector<double> masses_;
-    std::vector<Turn> steps_, turned_;    // of the nodes
+    std::vector<double> step_cosines_, step_sines_, node_cosines_, node_sines_;
     std::vector<double> sums_;            // of each wave so far: of masses times cosines
     std::vector<double> cosines_, sines_; // of each wave, at distances 1/2, 3/2, ... from a middle
     std::vector<Turn> middles_;           // of each wave, at the middle of each block

@@ -56,7 +56,8 @@ def smooth_ece(
     -----
     Computed on a lattice of 64 points per bandwidth (at most 2**20 in all) by Fourier transform,
     with an error of at most about 1e-4 of the calibration error by value, if sigma is above 1e-4.
-    Linear after the tally.
+    Linear after the tally. Of fewer than 1,024 forecasts it is the same sum on the same lattice,
+    wave by wave, which is quicker as smoothing leaves few waves.
     """
     rounds = tally_or_few(y_true, y_prob, sample_weight)
     if bandwidth is None and (not isinstance(rounds, Tally) or len(rounds.p) < _FEW):
@@ -67,6 +68,11 @@ def smooth_ece(
     if bandwidth is not None:
         sigma = min(_check.between("bandwidth", bandwidth, 0, math.inf), 100.0)  # flat long before
         return _smoothed(tally, _lattice(sigma))(sigma)
+    return by_transforms(tally)
+
+
+def by_transforms(tally: Tally) -> float:
+    """Return it whatever the number of forecasts: at a rough bandwidth first, then at its own."""
     rough = _fixed_point(_smoothed(tally, _ROUGH), precision=1e-4)
     return _fixed_point(_smoothed(tally, max(_ROUGH, _lattice(rough))), near=rough)
 

@@ -487,11 +487,12 @@ def _weighted(
 ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
     """Return the columns of a tally: exact sums, rounded once, so the order does not matter."""
     kind = weights.dtype
-    few = np.empty(_core.FEW), np.empty(_core.FEW, kind), np.empty(_core.FEW, kind)
-    distinct = _core.weigh_few(p, y, weights, *few)
-    if distinct >= 0:
-        order = np.argsort(few[0][:distinct])
-        return few[0][order], few[1][order], few[2][order]
+    if len(p) >= _FEW_ROUNDS:
+        few = np.empty(_core.FEW), np.empty(_core.FEW, kind), np.empty(_core.FEW, kind)
+        distinct = _core.weigh_few(p, y, weights, *few)
+        if distinct >= 0:
+            order = np.argsort(few[0][:distinct])
+            return few[0][order], few[1][order], few[2][order]
     memory, room = np.empty(3 * len(p)), np.empty(2 * len(p))
     distinct = _core.weigh_rounds(p, y, weights, shares(len(p)), memory, room)
     if distinct < 0:

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -13,8 +12,8 @@
 
 namespace truecast {
 
-// Residuals on a lattice of N cells, mirrored at both ends, as waves: at bandwidth sigma, node j has
-// the sum over k of a_k cos(pi k j / N), where a_k falls as exp(-(pi k sigma)^2 / 2).
+// Residuals on a lattice of N cells, mirrored at both ends, as waves: at bandwidth sigma, node j
+// has the sum over k of a_k cos(pi k j / N), where a_k falls as exp(-(pi k sigma)^2 / 2).
 //
 // All cosines come from a few by turning: each turn adds an error of 2^-52 or so, and there are
 // fewer than 1,000 in a row; so an integral is off by at most 2^-42 of the sum of all |a_k|.
@@ -102,8 +101,8 @@ class Heat {
         masses_[at - 1] += mass;
     }
 
-    // Masses times the cosines of the next wave. Invariant: before, node_cosines_ and node_sines_ are
-    // those of the nodes' angles times the number of waves so far.
+    // Masses times the cosines of the next wave. Invariant: before, node_cosines_ and node_sines_
+    // are those of the nodes' angles times the number of waves so far.
     TRUECAST_INLINE double next_sum_each() {
         double parts[lanes] = {};
         double *const cosines = node_cosines_.data(), *const sines = node_sines_.data();
@@ -189,9 +188,9 @@ class Heat {
     std::vector<std::size_t> nodes_;  // those with a mass
     std::vector<double> masses_;
     std::vector<double> step_cosines_, step_sines_, node_cosines_, node_sines_;
-    std::vector<double> sums_;            // of each wave so far: of masses times cosines
-    std::vector<double> cosines_, sines_; // of each wave, at distances 1/2, 3/2, ... from a middle
-    std::vector<Turn> middles_;           // of each wave, at the middle of each block
+    std::vector<double> sums_;             // of each wave so far: of masses times cosines
+    std::vector<double> cosines_, sines_;  // of each wave, at distances 1/2, 3/2, ... from a middle
+    std::vector<Turn> middles_;            // of each wave, at the middle of each block
 };
 
 // Solves integral(sigma) = sigma as measures/smooth_ece.py does: regula falsi that halves a stale

@@ -570,8 +570,8 @@ std::size_t solve_prices(Doubles nodes, Array<const double, 2> masses, double to
 
 void bind_measures(nb::module_& m) {
     m.attr("FEW") = FewForecasts::most;
-    nb::class_<FewRounds> few(m, "FewRounds", "The tally of a few rounds, as kernels take it.");
-    few.def_prop_ro("total", &FewRounds::total, "Rounds.")
+    nb::class_<FewRounds>(m, "FewRounds", "The tally of a few rounds, as kernels take it.")
+        .def_prop_ro("total", &FewRounds::total, "Rounds.")
         .def("__len__", &FewRounds::size, "Distinct forecasts.")
         .def(
             "_write",
@@ -579,8 +579,8 @@ void bind_measures(nb::module_& m) {
                 require(memory.shape(0) == 3 * of.size(), "there must be room for three columns");
                 of.write(memory.data());
             },
-            "memory"_a, "Write forecasts, zeros and ones, one column after the other.");
-    few.attr("weighted") = false;
+            "memory"_a, "Write forecasts, zeros and ones, one column after the other.")
+        .attr("weighted") = false;
     m.def("few_rounds", &few_rounds, "y_true"_a.none(), "y_prob"_a.none());
     m.def("count_rounds", &count_rounds, "p"_a, "y"_a, "threads"_a, "memory"_a);
     m.def("unpack_rounds", &unpack_rounds, "keys"_a, "zeros"_a, "ones"_a);

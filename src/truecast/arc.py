@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 from truecast import _core
-from truecast.tally import FewRounds, Tally, shares
+from truecast.tally import Tally, shares
 
 __all__ = ["LOWER_DISTANCE", "SMOOTH_ERROR", "ArcEnergy", "energy_of", "root_of"]
 
@@ -53,7 +53,7 @@ class ArcEnergy:
     smooth_error: float
 
 
-def _unit(tally: Tally | FewRounds) -> float:
+def _unit(tally: Tally) -> float:
     """Return a power of 2 to divide weights by, if their squares could overflow or vanish."""
     if not tally.weighted or 1e-100 <= tally.total <= 1e100:
         return 1.0
@@ -65,23 +65,34 @@ def root_of(energy: float, gross: float) -> float:
     return math.sqrt(max(energy, 0.0) + _RELATIVE * gross) * _UP
 
 
-def energy_of(tally: Tally | FewRounds, *, total: bool = True) -> ArcEnergy:
+def energy_of(tally: Tally | _core.FewRounds, *, total: bool = True) -> ArcEnergy:
     """Return the energy of these rounds, in total or, if there are any, a round.
 
     O(n): a tally is sorted.
     """
-    unit = _unit(tally)
-    first, *counts = tally._columns
-    columns = tally._columns if unit == 1 else (first, *(count / unit for count in counts))
-    energy, gross, expected = _core.arc_energy(*columns, shares(len(first)) > 1)
+    rounds, unit = tally.total, 1.0
+    if isinstance(tally, Tally):
+        unit = _unit(tally)
+        energy, gross, expected = _energies(tally, unit)
+    else:
+        energy, gross, expected = _core.arc_energy(tally, False)
     root = root_of(energy, gross) * unit
-    energy = max(energy, 0.0) * unit * unit
-    hidden = _ABSOLUTE * tally.total
-    each = 1 if total else tally.total
+    energy = energy * unit * unit if energy > 0.0 else 0.0
+    hidden = _ABSOLUTE * rounds
+    each = 1 if total else rounds
     return ArcEnergy(
-        total=tally.total,
-        energy=energy / each,
-        expected=math.nan if tally.weighted else expected / each,
-        lower_distance=(LOWER_DISTANCE * root + hidden) / each,
-        smooth_error=(SMOOTH_ERROR * root + hidden) / each,
+        rounds,
+        energy / each,
+        expected / each,
+        (LOWER_DISTANCE * root + hidden) / each,
+        (SMOOTH_ERROR * root + hidden) / each,
     )
+
+
+def _energies(tally: Tally, unit: float) -> tuple[float, float, float]:
+    several = shares(len(tally.p)) > 1
+    if not tally.weighted:
+        return _core.arc_energy(tally, several)
+    columns = (tally.p, tally.zeros / unit, tally.ones / unit) if unit != 1 else (tally,)
+    energy, gross, _ = _core.arc_energy(*columns, several)
+    return energy, gross, math.nan

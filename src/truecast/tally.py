@@ -96,9 +96,21 @@ class Tally:
             raise InputError(
                 "the number of rounds", f"must be at most {_check.MOST_ROUNDS} in total", total
             )
-        for name, column in (("p", p), ("zeros", zeros), ("ones", ones)):
+        for column in (p, zeros, ones):
             column.setflags(write=False)
-            _set(self, name, column)
+        self._hold(p, zeros, ones, total, weighted)
+
+    def _hold(
+        self,
+        p: NDArray[np.float64],
+        zeros: NDArray[Any],
+        ones: NDArray[Any],
+        total: int | float,
+        weighted: bool,
+    ) -> None:
+        _set(self, "p", p)
+        _set(self, "zeros", zeros)
+        _set(self, "ones", ones)
         _set(self, "total", total)
         _set(self, "weighted", weighted)
 
@@ -139,15 +151,25 @@ class Tally:
         -----
         O(n log n); costs about as much as sorting `y_prob`.
         """
+        if sample_weight is None:
+            few = _core.few_rounds(y_true, y_prob)
+            if few is not None:
+                return cls._of_few(few)
         y, p = _check.predictions(y_true, y_prob)
         if sample_weight is not None:
             weights = _check.sample_weight(sample_weight, y_true, y_prob, len(y))
             return cls._of(*_weighted(y, p, weights), rounds=_sum_of_whole(weights))
-        return cls._of_checked(y, p)
+        return cls._of(*_counted(y, p), rounds=len(y))
 
     @classmethod
-    def _of_checked(cls, y: NDArray[Any], p: NDArray[np.float64]) -> Tally:
-        return cls._of(*_counted(y, p), rounds=len(y))
+    def _of_few(cls, few: _core.FewRounds) -> Tally:
+        tally, n = cls.__new__(cls), len(few)
+        memory = np.empty(3 * n)
+        few._write(memory)
+        memory.setflags(write=False)
+        counts = memory.view(np.int64)
+        tally._hold(memory[:n], counts[n : 2 * n], counts[2 * n :], few.total, False)
+        return tally
 
     def update(self, y_true: Any, y_prob: Any, *, sample_weight: Any = None) -> Tally:
         """Return this tally with more rounds; this one does not change.
@@ -215,11 +237,6 @@ class Tally:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Tally, (self.p, self.zeros, self.ones)
-
-    @property
-    def _columns(self) -> tuple[NDArray[Any], ...]:
-        """What kernels take."""
-        return self.p, self.zeros, self.ones
 
     @property
     def weights(self) -> NDArray[Any]:
@@ -386,32 +403,17 @@ def as_tally(y_true: Any, y_prob: Any = None, sample_weight: Any = None) -> Tall
     return tally
 
 
-class FewRounds:
-    """A few rounds as they came, for one measure: its kernel counts them on the way.
+def tally_or_few(y_true: Any, y_prob: Any, sample_weight: Any) -> Tally | _core.FewRounds:
+    """Return a measure's arguments as its kernel takes them: a tally, or that of a few rounds.
 
-    That gives what their tally gives, bit for bit, and costs less than to make one.
+    Either has at least one round. The second gives what the first gives, bit for bit, and never
+    becomes a tally of Python's, which would take longer than most measures.
     """
-
-    __slots__ = ("_columns", "total")
-
-    weighted = False
-
-    def __init__(self, y: NDArray[Any], p: NDArray[np.float64]) -> None:
-        self._columns = y, p
-        self.total = len(y)
-
-
-def tally_or_few(y_true: Any, y_prob: Any, sample_weight: Any) -> Tally | FewRounds:
-    """Return a measure's arguments as its kernel takes them: a tally, or a few checked rounds.
-
-    Either has at least one round.
-    """
-    if y_prob is None or sample_weight is not None or isinstance(y_true, Tally):
-        return as_tally(y_true, y_prob, sample_weight)
-    y, p = _check.predictions(y_true, y_prob)
-    if 0 < len(p) < _FEW_ROUNDS:
-        return FewRounds(y, p)
-    return as_tally(Tally._of_checked(y, p))
+    if sample_weight is None:
+        few = _core.few_rounds(y_true, y_prob)
+        if few is not None:
+            return few
+    return as_tally(y_true, y_prob, sample_weight)
 
 
 def stretches(size: int) -> Iterator[slice]:
@@ -485,13 +487,14 @@ def _weighted(
 ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
     """Return the columns of a tally: exact sums, rounded once, so the order does not matter."""
     kind = weights.dtype
-    few = np.empty(_core.FEW), np.empty(_core.FEW, kind), np.empty(_core.FEW, kind)
-    distinct = _core.weigh_few(p, y, weights, *few)
-    if distinct >= 0:
-        order = np.argsort(few[0][:distinct])
-        return few[0][order], few[1][order], few[2][order]
-    memory = np.empty(3 * len(p))
-    distinct = _core.weigh_rounds(p, y, weights, shares(len(p)), memory)
+    if len(p) >= _FEW_ROUNDS:
+        few = np.empty(_core.FEW), np.empty(_core.FEW, kind), np.empty(_core.FEW, kind)
+        distinct = _core.weigh_few(p, y, weights, *few)
+        if distinct >= 0:
+            order = np.argsort(few[0][:distinct])
+            return few[0][order], few[1][order], few[2][order]
+    memory, room = np.empty(3 * len(p)), np.empty(2 * len(p))
+    distinct = _core.weigh_rounds(p, y, weights, shares(len(p)), memory, room)
     if distinct < 0:
         _check.refuse_predictions(y, p)
     return _columns(distinct, memory, kind)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import truecast as tc
 from rounds import DYADIC, FORECASTS, columns, exact, rounds, tally_of
 from truecast import _core
+from truecast.measures.smooth_ece import by_transforms
 from truecast.reference import measures as plain
 
 ROWS = rounds()
@@ -278,3 +279,33 @@ def test_scores_of_blocks_are_their_definitions(counts: list[tuple[int, int]]) -
                 side * (Decimal(z + o) / side).ln() for z, o in blocks for side in (z, o) if side
             )
             assert log == pytest.approx(float(entropy / total), rel=2e-15)
+
+
+@given(rounds(most=40))
+def test_smooth_ece_wave_by_wave_is_that_by_transforms(rows: list) -> None:
+    tally = tally_of(rows)
+    found = tc.smooth_ece(*columns(rows))
+    assert found == tc.smooth_ece(tally)
+    if found > 0.016:  # smaller ones are always found by transforms, which takes long
+        assert found == pytest.approx(by_transforms(tally), abs=1e-11)
+
+
+@pytest.mark.parametrize("n", [1, 5, 30, 300, 1023])
+@pytest.mark.parametrize("power", [0.3, 1.0, 3.0])
+def test_smooth_ece_of_few_forecasts_at_all_bandwidths(n: int, power: float) -> None:
+    rng = np.random.default_rng(n)
+    p = rng.random(n) ** power
+    tally = tc.Tally.from_predictions(rng.random(n) < p**1.5, p)
+    assert tc.smooth_ece(tally) == pytest.approx(by_transforms(tally), abs=1e-11)
+    weighted = tc.Tally(tally.p, 0.25 * tally.zeros, 0.25 * tally.ones)
+    assert tc.smooth_ece(weighted) == pytest.approx(tc.smooth_ece(tally), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_smooth_ece_solves_its_equation_by_the_definition(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p = np.append(rng.random(5), (0.0, 1.0)[: seed % 3])
+    tally = tc.Tally.from_predictions(np.arange(len(p)) % 2, p)
+    found = tc.smooth_ece(tally)
+    cells = max(256, 1 << math.ceil(math.log2(64 / found)))
+    assert plain.smoothed_residuals(exact(tally), found, cells) == pytest.approx(found, abs=1e-11)

@@ -150,7 +150,8 @@ def test_threads_sort_rounds_alike_wherever_they_lie(n: int, kind: str) -> None:
         assert np.array_equal(found[2].view(np.int64), ones)
         assert np.array_equal(found[1:].view(np.int64).sum(axis=0), np.bincount(index))
         for kind_of in (np.int64, np.float64):  # forecasts without weight are left out
-            distinct = _core.weigh_rounds(p, y, weights.astype(kind_of), threads, memory)
+            room = np.empty(2 * n)
+            distinct = _core.weigh_rounds(p, y, weights.astype(kind_of), threads, memory, room)
             found = memory[: 3 * distinct].reshape(3, -1)
             assert np.array_equal(found[0], values[weighed > 0])
             sums = found[1:].view(kind_of)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import truecast as tc
-from truecast import state
+from truecast import _core, state
 
 
 def test_shows_what_it_holds() -> None:
@@ -179,3 +179,55 @@ def test_a_saved_forecaster_is_no_tally() -> None:
     saved["state"]["ones"] = saved["state"]["zeros"]
     with pytest.raises(tc.StateError, match="checksum"):
         tc.Tally.from_json(json.dumps(saved))
+
+
+class _Kind(np.ndarray):
+    """A subclass, which may mean anything."""
+
+
+@pytest.mark.parametrize("kind", ["?", "u1", "i1", "i4", "i8", "f4", "f8", ">i8", ">f8"])
+@pytest.mark.parametrize("n", [1, 23, 100, 1023, 1024])
+def test_few_rounds_in_any_arrays_are_counted_alike(kind: str, n: int) -> None:
+    rng = np.random.default_rng(n)
+    p = np.round(rng.random(n), 2) * rng.choice([1.0, -0.0], n)
+    y = rng.integers(0, 2, n)
+    wanted = tc.Tally.from_predictions(y.tolist(), p.tolist())
+    spaced = np.repeat(p, 2)[::2]
+    shifted = np.frombuffer(b"." + p.tobytes(), np.uint8)[1:].view(np.float64)
+    for forecasts in (p, spaced, shifted, p.astype(">f8"), p.view(_Kind), p.tolist()):
+        assert tc.Tally.from_predictions(y.astype(kind), forecasts) == wanted
+        for measure in (tc.brier_score, tc.log_loss, tc.smooth_calibration_error):
+            assert measure(y.astype(kind), forecasts) == measure(wanted)
+
+
+def test_few_rounds_have_a_tally_of_their_own() -> None:
+    y, p = np.array([1, 0, 1, 1]), np.array([0.5, 0.25, 0.5, 0.0])
+    few = _core.few_rounds(y, p)
+    assert few is not None
+    memory = np.empty(9)
+    few._write(memory)
+    assert (few.total, len(few), few.weighted) == (4, 3, False)
+    assert memory[:3].tolist() == [0.0, 0.25, 0.5]
+    assert memory[3:].view(np.int64).tolist() == [0, 1, 0, 1, 0, 2]
+    with pytest.raises(ValueError, match="room"):
+        few._write(np.empty(8))
+
+
+@pytest.mark.parametrize(("y", "p"), [(np.ones(3), None), (None, None), (np.ones(3), np.ones(2))])
+@pytest.mark.parametrize("n", [0, 1024])
+def test_what_is_not_a_few_rounds_is_left_to_the_checks(y: object, p: object, n: int) -> None:
+    assert _core.few_rounds(y, p) is None
+    assert _core.few_rounds(np.ones(n), np.ones(n)) is None
+    assert _core.few_rounds(np.ones((2, 2)), np.ones((2, 2))) is None
+    assert _core.few_rounds(np.ones(2), np.ones(2, np.complex128)) is None
+
+
+def test_few_rounds_that_are_not_valid_are_refused_by_name() -> None:
+    good, bad = np.array([0, 1]), np.array([0.5, np.nan])
+    for call in (tc.Tally.from_predictions, tc.brier_score, tc.binned_calibration_error):
+        with pytest.raises(tc.InputError, match="y_prob must be between 0 and 1.*position 1"):
+            call(good, bad)
+        with pytest.raises(tc.InputError, match="y_true must be 0 or 1.*position 0"):
+            call(np.array([2, 1]), np.array([0.5, 0.5]))
+    with pytest.raises(tc.InputError, match="y_prob must be between 0 and 1"):
+        tc.reliability_bins(good, bad)

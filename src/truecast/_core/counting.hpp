@@ -57,6 +57,7 @@ std::ptrdiff_t join(const Stretches& stretches, const TallyColumns<Count>& colum
 // Which keys share a cell: stretches of 2^shift keys, of which the first has all lower ones, too,
 // and the last all higher ones. They begin at even keys: no forecast is in two of them.
 struct KeyCells {
+    static constexpr std::size_t few = 64;  // items that are quicker to sort by their own range
     std::uint64_t low = 0, last = 0;
     unsigned shift = 0;
 
@@ -76,6 +77,15 @@ struct KeyCells {
     std::size_t size() const { return static_cast<std::size_t>(last) + 1; }
     std::size_t of(std::uint64_t key) const {
         return static_cast<std::size_t>(std::min(key > low ? (key - low) >> shift : 0, last));
+    }
+
+    // Sort the items of a cell. Only the outermost have keys beyond 2^shift ones.
+    template <typename Item>
+    void sort(std::size_t cell, Item* items, std::size_t n, Item* spare) const {
+        if (cell == 0 || cell == last || n < few)
+            sort_items(items, n, spare);
+        else
+            sort_within(items, n, low + (std::uint64_t{cell} << shift), shift, spare);
     }
 };
 
@@ -101,10 +111,12 @@ class Rounds {
         in_threads(threads_, [&](std::size_t k) {
             constexpr std::size_t block = 512;
             std::size_t* const counts = places_[k].data();
+            const KeyCells cells = cells_;
+            const std::uint64_t* const keys = keys_;
             for (std::size_t from = share(k), to; from < share(k + 1); from = to) {
                 to = std::min(from + block, share(k + 1));
                 if (!pack(p_ + from, y_ + from, to - from, keys_ + from)) valid[k] = 0;
-                for (std::size_t i = from; i < to; ++i) ++counts[cells_.of(keys_[i])];
+                for (std::size_t i = from; i < to; ++i) ++counts[cells.of(keys[i])];
             }
         });
         return std::find(valid.begin(), valid.end(), 0) == valid.end();
@@ -123,8 +135,11 @@ class Rounds {
         }
         in_threads(threads_, [&](std::size_t k) {
             std::size_t* const places = places_[k].data();
-            for (std::size_t i = share(k); i < share(k + 1); ++i)
-                items[places[cells_.of(keys_[i])]++] = make(i);
+            const KeyCells cells = cells_;
+            const std::uint64_t* const keys = keys_;
+            const std::size_t to = share(k + 1);
+            for (std::size_t i = share(k); i < to; ++i)
+                items[places[cells.of(keys[i])]++] = make(keys[i], i);
         });
 
         std::vector<std::size_t> first(threads_ + 1, cells_.size());  // cell of each thread
@@ -140,7 +155,7 @@ class Rounds {
         Stretches stretches(threads_);
         in_threads(threads_, [&](std::size_t k) {
             for (std::size_t c = first[k]; c < first[k + 1]; ++c)
-                sort_items(items + starts[c], starts[c + 1] - starts[c], spare[k].get());
+                cells_.sort(c, items + starts[c], starts[c + 1] - starts[c], spare[k].get());
             const std::size_t from = starts[first[k]];
             stretches[k] = {from, use(from, starts[first[k + 1]])};
         });
@@ -175,7 +190,7 @@ std::ptrdiff_t count(const double* p, const Y* y, std::size_t n, std::size_t thr
     Rounds rounds(p, y, n, threads, to.forecasts);
     if (!rounds.pack_all()) return -1;
     const Stretches stretches = rounds.sorted(
-        keys, [&](std::size_t i) { return to.forecasts[i]; },
+        keys, [](std::uint64_t key, std::size_t) { return key; },
         [&](std::size_t from, std::size_t end) {
             return unpack(keys + from, end - from, to.forecasts + from, to.zeros + from,
                           to.ones + from);
@@ -183,21 +198,20 @@ std::ptrdiff_t count(const double* p, const Y* y, std::size_t n, std::size_t thr
     return join(stretches, to);
 }
 
-// The same with the sums of their weights.
+// The same with the sums of their weights. There is room for all rounds, to sort them.
 template <typename W, typename Y>
 std::ptrdiff_t weigh(const double* p, const Y* y, const W* weights, std::size_t n,
-                     std::size_t threads, void* memory) {
+                     std::size_t threads, void* memory, Weighed<W>* items) {
     const TallyColumns<W> to(memory, n);
     Rounds rounds(p, y, n, threads, to.forecasts);
     if (!rounds.pack_all()) return -1;
-    const std::unique_ptr<Weighed<W>[]> items(new Weighed<W>[n]);
     const Stretches stretches = rounds.sorted(
-        items.get(),
-        [&](std::size_t i) {
-            return Weighed<W>{to.forecasts[i], weights[i]};
+        items,
+        [weights](std::uint64_t key, std::size_t i) {
+            return Weighed<W>{key, weights[i]};
         },
         [&](std::size_t from, std::size_t end) {
-            return unpack(items.get() + from, end - from, to.forecasts + from, to.zeros + from,
+            return unpack(items + from, end - from, to.forecasts + from, to.zeros + from,
                           to.ones + from);
         });
     return join(stretches, to);

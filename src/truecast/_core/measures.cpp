@@ -15,6 +15,8 @@
 #include "counting.hpp"
 #include "curve.hpp"
 #include "decision.hpp"
+#include "few.hpp"
+#include "heat.hpp"
 #include "isotonic.hpp"
 #include "laplace.hpp"
 #include "line.hpp"
@@ -73,45 +75,59 @@ nb::object as_object(const std::vector<double>& values) {
     return list;
 }
 
-// What a kernel, of forecasts, zeros, ones and how many there are, finds in a few rounds: they are
-// counted on the way, which saves a tally in Python. Python says what is wrong with a round.
+// What a kernel, of forecasts, zeros, ones and how many there are, finds in a few rounds.
 template <typename Kernel>
-nb::object of_rounds(nb::handle y_true, nb::handle y_prob, Kernel kernel) {
-    const AnyArray y = nb::cast<AnyArray>(y_true);
-    const Doubles p = nb::cast<Doubles>(y_prob);
-    const std::size_t n = p.shape(0);
-    require(y.shape(0) == n && n > 0, "arrays must be of one length, which is not 0");
-    std::vector<std::uint64_t> memory(3 * n);
-    const std::ptrdiff_t found = with_outcomes(
-        y, [&](const auto* outcomes) { return count(p.data(), outcomes, n, 1, memory.data()); });
-    if (found < 0) {
-        nb::module_::import_("truecast._check").attr("refuse_predictions")(y_true, y_prob);
-        throw nb::value_error("some round is not valid");  // it has become so since
-    }
-    const std::size_t distinct = static_cast<std::size_t>(found);
-    std::vector<double> forecasts(distinct);
-    std::memcpy(forecasts.data(), memory.data(), distinct * sizeof(double));
-    const auto* const zeros = reinterpret_cast<const std::int64_t*>(memory.data()) + distinct;
-    return as_object(kernel(forecasts.data(), zeros, zeros + distinct, distinct));
+nb::object of_few(const FewRounds& few, Kernel kernel) {
+    return as_object(kernel(few.p(), few.zeros(), few.ones(), few.size()));
 }
 
-// Binds a kernel twice: for a tally's columns, and for a few rounds.
+// The same of a tally's columns.
+template <typename Kernel>
+nb::object of_columns(const Doubles& p, const AnyArray& zeros, const AnyArray& ones,
+                      Kernel kernel) {
+    return as_object(with_counts(p, zeros, ones, [&](const auto* no, const auto* yes) {
+        return kernel(p.data(), no, yes, p.shape(0));
+    }));
+}
+
+// Binds a kernel three times: for a few rounds, for a tally, and for its columns.
 template <typename... Options, typename Kernel, typename... Names>
 void bind_kernel(nb::module_& m, const char* name, Kernel kernel, const Names&... names) {
     m.def(
         name,
-        [kernel](nb::handle y, nb::handle p, Options... options) {
-            return of_rounds(y, p, [&](auto... tally) { return kernel(tally..., options...); });
+        [kernel](const FewRounds& tally, Options... options) {
+            return of_few(tally, [&](auto... of) { return kernel(of..., options...); });
         },
-        "y"_a, "p"_a, names...);
+        "tally"_a, names...);
+    m.def(
+        name,
+        [kernel](nb::handle tally, Options... options) {
+            return of_columns(nb::cast<Doubles>(tally.attr("p")),
+                              nb::cast<AnyArray>(tally.attr("zeros")),
+                              nb::cast<AnyArray>(tally.attr("ones")),
+                              [&](auto... of) { return kernel(of..., options...); });
+        },
+        "tally"_a, names...);
     m.def(
         name,
         [kernel](Doubles p, AnyArray zeros, AnyArray ones, Options... options) {
-            return as_object(with_counts(p, zeros, ones, [&](const auto* no, const auto* yes) {
-                return kernel(p.data(), no, yes, p.shape(0), options...);
-            }));
+            return of_columns(p, zeros, ones,
+                              [&](auto... of) { return kernel(of..., options...); });
         },
         "p"_a, "zeros"_a, "ones"_a, names...);
+}
+
+// The tally of a few rounds in plain arrays; None if they are not.
+nb::object few_rounds(nb::handle y_true, nb::handle y_prob) {
+    const PlainRounds rounds(y_true, y_prob);
+    nb::object found = nb::none();
+    rounds.offer([&](const auto* y) {
+        bool valid = false;
+        FewRounds few(rounds.p(), y, rounds.size(), valid);
+        if (valid) found = nb::cast(std::move(few));
+        return valid;
+    });
+    return found;
 }
 
 std::size_t unpack_rounds(Array<std::uint64_t, 1> keys, Array<std::int64_t, 1> zeros,
@@ -136,14 +152,16 @@ std::ptrdiff_t count_rounds(Doubles p, AnyArray y, std::size_t threads, Array<do
 
 template <typename W>
 std::ptrdiff_t weigh_rounds(Doubles p, AnyArray y, Array<const W, 1> weights, std::size_t threads,
-                            Array<double, 1> memory) {
+                            Array<double, 1> memory, Array<double, 1> room) {
     const std::size_t n = p.shape(0);
     require(y.shape(0) == n && weights.shape(0) == n && threads >= 1,
             "arrays must be of one length");
-    require(memory.shape(0) == 3 * n, "there must be room for all rounds");
+    require(memory.shape(0) == 3 * n && room.shape(0) * sizeof(double) == n * sizeof(Weighed<W>),
+            "there must be room for all rounds");
     return with_outcomes(y, [&](const auto* outcomes) {
         nb::gil_scoped_release unlocked;
-        return weigh(p.data(), outcomes, weights.data(), n, threads, memory.data());
+        return weigh(p.data(), outcomes, weights.data(), n, threads, memory.data(),
+                     reinterpret_cast<Weighed<W>*>(room.data()));
     });
 }
 
@@ -172,7 +190,7 @@ std::ptrdiff_t weigh_few(Doubles p, AnyArray y, Array<const W, 1> weights,
 template <typename W>
 void bind_weighing(nb::module_& m) {
     m.def("weigh_rounds", &weigh_rounds<W>, "p"_a, "y"_a, "weights"_a.noconvert(), "threads"_a,
-          "memory"_a);
+          "memory"_a, "room"_a);
     m.def("weigh_few", &weigh_few<W>, "p"_a, "y"_a, "weights"_a.noconvert(), "forecasts"_a,
           "zeros"_a, "ones"_a);
 }
@@ -260,6 +278,57 @@ double binned_error_of_rounds(AnyArray y, Doubles p, Doubles edges, int norm) {
     });
 }
 
+// Uniform bins of a few rounds in plain arrays; false if they are not.
+class FewBins {
+  public:
+    explicit FewBins(std::size_t bins)
+        : bins_(bins), edges_(bins + 1), counts_(2 * bins), means_(2 * bins) {
+        for (std::size_t k = 0; k <= bins; ++k)
+            edges_[k] = static_cast<double>(k) / static_cast<double>(bins);
+    }
+
+    bool add(const PlainRounds& rounds) {
+        const BinColumns to{counts_.data(), counts_.data() + bins_, means_.data(),
+                            means_.data() + bins_};
+        return rounds.offer([&](const auto* y) {
+            return bin_rounds(rounds.p(), y, rounds.size(), edges_.data(), bins_, to);
+        });
+    }
+
+    double error(Norm norm) const {
+        return gap_norm(counts_.data(), counts_.data() + bins_, means_.data(),
+                        means_.data() + bins_, bins_, norm);
+    }
+
+    // Zeros, ones, mean forecasts and rates, one column after the other.
+    void write(double* memory) const {
+        std::memcpy(memory, counts_.data(), 2 * bins_ * sizeof(double));
+        std::memcpy(memory + 2 * bins_, means_.data(), 2 * bins_ * sizeof(double));
+    }
+
+  private:
+    std::size_t bins_;
+    std::vector<double> edges_;
+    std::vector<std::int64_t> counts_;
+    std::vector<double> means_;
+};
+
+bool bin_few(nb::handle y_true, nb::handle y_prob, Array<double, 1> memory) {
+    require(memory.shape(0) >= 4 && memory.shape(0) % 4 == 0, "there must be four columns");
+    FewBins bins(memory.shape(0) / 4);
+    if (!bins.add(PlainRounds(y_true, y_prob))) return false;
+    bins.write(memory.data());
+    return true;
+}
+
+nb::object binned_error_of_few(nb::handle y_true, nb::handle y_prob, std::size_t n_bins,
+                               int norm) {
+    require(n_bins >= 1 && n_bins <= 1 << 24, "there must be from 1 to 2**24 bins");
+    FewBins bins(n_bins);
+    if (!bins.add(PlainRounds(y_true, y_prob))) return nb::none();
+    return nb::float_(bins.error(norm_of(norm)));
+}
+
 void sum_bins(Doubles p, Array<const std::int64_t, 1> zeros, Array<const std::int64_t, 1> ones,
               Array<const std::int64_t, 1> starts, Array<std::uint64_t, 2> out) {
     const std::size_t bins = out.shape(0);
@@ -286,20 +355,23 @@ std::size_t isotonic_blocks(Array<const Count, 1> zeros, Array<const Count, 1> o
                     block_ones.data());
 }
 
-nb::tuple scores_of_blocks(Doubles rates, AnyArray zeros, AnyArray ones) {
-    const ScoresOfRates found = with_counts(
-        rates, zeros, ones,
-        [&](const auto* no, const auto* yes) { return scores_of_rates(no, yes, rates.shape(0)); });
-    return nb::make_tuple(found.brier, found.log, found.brier_of_all, found.log_of_all);
+nb::tuple as_tuple(const ScoresOfRates& of) {
+    return nb::make_tuple(of.brier, of.log, of.brier_of_all, of.log_of_all);
 }
 
-// Of residuals, each divided by the total. The witness is an array for it, or empty.
+nb::tuple scores_of_blocks(Doubles rates, AnyArray zeros, AnyArray ones) {
+    return as_tuple(with_counts(rates, zeros, ones, [&](const auto* no, const auto* yes) {
+        return scores_of_rates(no, yes, rates.shape(0));
+    }));
+}
+
+// Of residuals, each divided by the total. The witness is room for it, or nothing.
 template <typename Count>
 double smooth_error(const double* p, const Count* zeros, const Count* ones, std::size_t n,
-                    double total, const Array<double, 1>* witness) {
+                    double total, double* witness) {
     const auto c = [&](std::size_t i) { return residual(p[i], zeros[i], ones[i]) / total; };
     const SmoothError error(p, c, n, witness != nullptr);
-    if (witness != nullptr) error.witness(witness->data());
+    if (witness != nullptr) error.witness(witness);
     return error.value();
 }
 
@@ -311,15 +383,22 @@ double smooth_error_of_tally(Doubles p, AnyArray zeros, AnyArray ones, double to
             "the witness must have an entry for each forecast");
     return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
         return smooth_error(p.data(), of_zero, of_one, n, total,
-                            witness.shape(0) != 0 ? &witness : nullptr);
+                            witness.shape(0) != 0 ? witness.data() : nullptr);
     });
 }
 
-nb::object smooth_error_of_rounds(nb::handle y, nb::handle p) {
-    return of_rounds(y, p, [&](const double* forecasts, auto* zeros, auto* ones, std::size_t n) {
-        const double total = static_cast<double>(nb::len(p));
-        return smooth_error(forecasts, zeros, ones, n, total, nullptr);
-    });
+double smooth_error_of_few(const FewRounds& few) {
+    return smooth_error(few.p(), few.zeros(), few.ones(), few.size(),
+                        static_cast<double>(few.total()), nullptr);
+}
+
+// The forecasts, then the witness at each.
+double smooth_witness_of_few(const FewRounds& few, Array<double, 1> memory) {
+    const std::size_t n = few.size();
+    require(memory.shape(0) == 2 * n, "there must be room for all forecasts, twice");
+    std::copy(few.p(), few.p() + n, memory.data());
+    return smooth_error(few.p(), few.zeros(), few.ones(), n, static_cast<double>(few.total()),
+                        memory.data() + n);
 }
 
 // The energy, the energy of the residuals' magnitudes, and the mean of the energy if the forecasts
@@ -357,6 +436,18 @@ double sum_over_rounds(AnyArray y, Doubles p, std::size_t threads) {
     });
 }
 
+// The same of a few rounds in plain arrays. None if they are not, or the sum is so small.
+template <typename Score>
+nb::object sum_over_few(nb::handle y_true, nb::handle y_prob) {
+    const PlainRounds rounds(y_true, y_prob);
+    ExactSum sum;
+    const bool known = rounds.offer([&](const auto* y) {
+        return score_rounds<Score>(rounds.p(), y, rounds.size(), sum);
+    });
+    if (!known || !is_precise(sum)) return nb::none();
+    return nb::float_(sum.rounded());
+}
+
 nb::tuple logistic_sums(Doubles z, AnyArray zeros, AnyArray ones, double a, double b) {
     const auto sums = with_counts(z, zeros, ones, [&](const auto* no, const auto* yes) {
         return logistic_fit(z.data(), no, yes, z.shape(0), a, b);
@@ -376,16 +467,19 @@ std::array<double, 2> observed_expected(const double* p, const Count* zeros, con
     return {observed.value(), expected.value()};
 }
 
-nb::object curve_errors_of_rounds(nb::handle y, nb::handle y_prob, Doubles shares) {
-    return of_rounds(y, y_prob, [&](const double* p, auto* zeros, auto* ones, std::size_t n) {
+// The curve's own errors, and as many quantiles of them as there are shares.
+template <typename... Shares>
+nb::object curve_errors_of_few(const FewRounds& few, Shares... shares) {
+    return of_few(few, [&](const double* p, auto* zeros, auto* ones, std::size_t n) {
         const Curve curve(zeros, ones, n);
         std::vector<double> lower(curve.blocks), rates(curve.blocks);
         for (std::size_t k = 0; k < curve.blocks; ++k) {
             lower[k] = p[curve.starts[k]];
             rates[k] = rate_of(curve.zeros[k], curve.ones[k]);
         }
+        const std::array<double, sizeof...(shares)> asked{shares...};
         return curve_errors(p, zeros, ones, n, lower.data(), rates.data(), curve.blocks,
-                            shares.data(), shares.shape(0));
+                            asked.data(), asked.size());
     });
 }
 
@@ -401,31 +495,26 @@ nb::object curve_errors_of_tally(Doubles p, AnyArray zeros, AnyArray ones, Doubl
 }
 
 // The reliability curve of a few rounds: how many blocks it has, whose columns are at the beginning
-// of the memory (least forecasts, greatest ones, rates, zeros, ones); and the scores of the rounds,
+// of the memory (least forecasts, greatest ones, rates, zeros, ones); both scores of the rounds;
 // then those of blocks and of all.
-nb::object curve_of_rounds(nb::handle y, nb::handle y_prob, Array<double, 1> memory) {
-    require(memory.shape(0) >= 5 * nb::len(y_prob), "there must be room for all rounds");
-    return of_rounds(y, y_prob, [&](const double* p, auto* zeros, auto* ones, std::size_t n) {
-        const Curve curve(zeros, ones, n);
-        double* const out = memory.data();
-        for (std::size_t k = 0; k < curve.blocks; ++k) {
-            out[k] = p[curve.starts[k]];
-            out[curve.blocks + k] = p[curve.last(k, n)];
-            out[2 * curve.blocks + k] = rate_of(curve.zeros[k], curve.ones[k]);
-        }
-        const std::size_t bytes = curve.blocks * sizeof(double);
-        std::memcpy(out + 3 * curve.blocks, curve.zeros.data(), bytes);
-        std::memcpy(out + 4 * curve.blocks, curve.ones.data(), bytes);
-        const ScoresOfRates of =
-            scores_of_rates(curve.zeros.data(), curve.ones.data(), curve.blocks);
-        return std::array<double, 7>{static_cast<double>(curve.blocks),
-                                     score_sum<SquaredError>(p, zeros, ones, n),
-                                     score_sum<LogLoss>(p, zeros, ones, n),
-                                     of.brier,
-                                     of.log,
-                                     of.brier_of_all,
-                                     of.log_of_all};
-    });
+nb::tuple curve_of_few(const FewRounds& few, Array<double, 1> memory) {
+    const std::size_t n = few.size();
+    require(memory.shape(0) >= 5 * n, "there must be room for all forecasts");
+    const Curve curve(few.zeros(), few.ones(), n);
+    double* const out = memory.data();
+    for (std::size_t k = 0; k < curve.blocks; ++k) {
+        out[k] = few.p()[curve.starts[k]];
+        out[curve.blocks + k] = few.p()[curve.last(k, n)];
+        out[2 * curve.blocks + k] = rate_of(curve.zeros[k], curve.ones[k]);
+    }
+    const std::size_t bytes = curve.blocks * sizeof(double);
+    std::memcpy(out + 3 * curve.blocks, curve.zeros.data(), bytes);
+    std::memcpy(out + 4 * curve.blocks, curve.ones.data(), bytes);
+    return nb::make_tuple(curve.blocks,
+                          score_sum<SquaredError>(few.p(), few.zeros(), few.ones(), n),
+                          score_sum<LogLoss>(few.p(), few.zeros(), few.ones(), n),
+                          as_tuple(scores_of_rates(curve.zeros.data(), curve.ones.data(),
+                                                   curve.blocks)));
 }
 
 // Of counts, or weights, each divided by the total.
@@ -481,6 +570,18 @@ std::size_t solve_prices(Doubles nodes, Array<const double, 2> masses, double to
 
 void bind_measures(nb::module_& m) {
     m.attr("FEW") = FewForecasts::most;
+    nb::class_<FewRounds>(m, "FewRounds", "The tally of a few rounds, as kernels take it.")
+        .def_prop_ro("total", &FewRounds::total, "Rounds.")
+        .def("__len__", &FewRounds::size, "Distinct forecasts.")
+        .def(
+            "_write",
+            [](const FewRounds& of, Array<double, 1> memory) {
+                require(memory.shape(0) == 3 * of.size(), "there must be room for three columns");
+                of.write(memory.data());
+            },
+            "memory"_a, "Write forecasts, zeros and ones, one column after the other.")
+        .attr("weighted") = false;
+    m.def("few_rounds", &few_rounds, "y_true"_a.none(), "y_prob"_a.none());
     m.def("count_rounds", &count_rounds, "p"_a, "y"_a, "threads"_a, "memory"_a);
     m.def("unpack_rounds", &unpack_rounds, "keys"_a, "zeros"_a, "ones"_a);
     bind_weighing<std::int64_t>(m);
@@ -495,19 +596,25 @@ void bind_measures(nb::module_& m) {
     m.def("bin_rounds", &bin_all, "p"_a, "y"_a, "edges"_a, "counts"_a, "means"_a);
     m.def("binned_error", &binned_error, "forecast"_a, "zeros"_a, "ones"_a, "rate"_a, "norm"_a);
     m.def("binned_error_of_rounds", &binned_error_of_rounds, "y"_a, "p"_a, "edges"_a, "norm"_a);
+    m.def("bin_few", &bin_few, "y_true"_a.none(), "y_prob"_a.none(), "memory"_a);
+    m.def("binned_error_of_few", &binned_error_of_few, "y_true"_a.none(), "y_prob"_a.none(),
+          "n_bins"_a, "norm"_a);
     m.def("sum_forecasts", &sum_bins, "p"_a, "zeros"_a, "ones"_a, "starts"_a, "out"_a);
     m.def("isotonic", &isotonic_blocks<std::int64_t>, "zeros"_a.noconvert(), "ones"_a.noconvert(),
           "starts"_a, "block_zeros"_a, "block_ones"_a);
     m.def("isotonic", &isotonic_blocks<double>, "zeros"_a.noconvert(), "ones"_a.noconvert(),
           "starts"_a, "block_zeros"_a, "block_ones"_a);
     m.def("scores_of_blocks", &scores_of_blocks, "rates"_a, "zeros"_a, "ones"_a);
-    m.def("smooth_error", &smooth_error_of_rounds, "y"_a, "p"_a);
+    m.def("smooth_error", &smooth_error_of_few, "tally"_a);
+    m.def("smooth_witness", &smooth_witness_of_few, "tally"_a, "memory"_a);
     m.def("smooth_error", &smooth_error_of_tally, "p"_a, "zeros"_a, "ones"_a, "total"_a,
           "witness"_a);
     bind_kernel<bool>(
         m, "arc_energy", [](auto... of) { return energy_on_arc(of...); }, "threads"_a = true);
     bind_kernel<double, bool>(
         m, "laplace_sum", [](auto... of) { return laplace(of...); }, "scale"_a, "threads"_a);
+    bind_kernel<double>(
+        m, "smooth_ece", [](auto... of) { return smooth_ece(of...); }, "total"_a);
     bind_kernel(m, "u_calibration_sum", [](auto... tally) { return u_calibration(tally...); });
     bind_kernel(m, "decision_sum", [](auto... tally) { return decision_sum(tally...); });
     bind_kernel(m, "residual_sum", [](auto... tally) { return absolute_residuals(tally...); });
@@ -516,14 +623,17 @@ void bind_measures(nb::module_& m) {
     bind_kernel(m, "log_sum", [](auto... tally) { return score_sum<LogLoss>(tally...); });
     m.def("brier_rounds", &sum_over_rounds<SquaredError>, "y"_a, "p"_a, "threads"_a);
     m.def("log_rounds", &sum_over_rounds<LogLoss>, "y"_a, "p"_a, "threads"_a);
+    m.def("brier_few", &sum_over_few<SquaredError>, "y_true"_a.none(), "y_prob"_a.none());
+    m.def("log_few", &sum_over_few<LogLoss>, "y_true"_a.none(), "y_prob"_a.none());
     m.def("logistic_sums", &logistic_sums, "z"_a, "zeros"_a, "ones"_a, "a"_a, "b"_a);
     bind_kernel(m, "logistic_line", [](auto... tally) { return line_of(tally...); });
     bind_kernel(m, "logistic_shift", [](auto... tally) { return shift_of(tally...); });
     bind_kernel(m, "observed_expected", [](auto... tally) { return observed_expected(tally...); });
-    m.def("curve_errors", &curve_errors_of_rounds, "y"_a, "p"_a, "shares"_a);
+    m.def("curve_errors", &curve_errors_of_few<>, "tally"_a);
+    m.def("curve_errors", &curve_errors_of_few<double>, "tally"_a, "share"_a);
     m.def("curve_errors", &curve_errors_of_tally, "p"_a, "zeros"_a, "ones"_a, "lower"_a, "rates"_a,
           "shares"_a);
-    m.def("curve_of_rounds", &curve_of_rounds, "y"_a, "p"_a, "memory"_a);
+    m.def("curve_of_few", &curve_of_few, "tally"_a, "memory"_a);
     m.def("transport_cost", &transport_cost, "x"_a, "from_"_a, "v"_a, "to"_a, "total"_a = 1.0);
     m.def("solve_prices", &solve_prices, "nodes"_a, "masses"_a, "tolerance"_a, "most"_a, "prices"_a,
           "atoms"_a);

@@ -22,6 +22,7 @@ namespace truecast {
 class Ranks {
   public:
     explicit Ranks(std::size_t size) {
+        levels_.reserve(6);  // of 2^32 numbers
         do {
             size = (size + 63) / 64;
             levels_.emplace_back(size, 0);

@@ -45,6 +45,21 @@ bool insert_sorted(Item* items, std::size_t n, std::size_t most) {
     return true;
 }
 
+// Copy items, at least one, and bring the greatest so far along: this puts most in order that were
+// nearly so, without a branch, which would be guessed wrong each time that two change places.
+template <typename Item>
+void sweep(const Item* from, std::size_t n, Item* items) {
+    Item last = from[0];
+    // invariant: `last` is the greatest before i, the others before i are written
+    for (std::size_t i = 1; i < n; ++i) {
+        const Item item = from[i];
+        const bool lower = key_of(item) < key_of(last);
+        items[i - 1] = lower ? item : last;
+        last = lower ? last : item;
+    }
+    items[n - 1] = last;
+}
+
 // Some bits of a key.
 struct Digit {
     std::uint64_t low;  // of all keys
@@ -55,10 +70,11 @@ struct Digit {
 };
 
 // Copy items in the order of a digit, equal ones as they come; counts[d] is how many have it.
-template <typename Item>
-void scatter(const Item* items, std::size_t n, Digit digit, std::size_t* counts, Item* out) {
-    std::size_t before = 0;
-    for (std::size_t d = 0; d <= digit.mask; ++d) before += std::exchange(counts[d], before);
+template <typename Item, typename Count>
+void scatter(const Item* items, std::size_t n, Digit digit, Count* counts, Item* out) {
+    Count before = 0;
+    for (std::size_t d = 0; d <= digit.mask; ++d)
+        before = static_cast<Count>(before + std::exchange(counts[d], before));
     for (std::size_t i = 0; i < n; ++i) out[counts[digit.of(key_of(items[i]))]++] = items[i];
 }
 
@@ -81,17 +97,27 @@ void sort_items(Item* items, std::size_t n, Item* spare) {
     if (low != high) sort_within(items, n, low, bits_in(high - low), spare);
 }
 
-// The same for keys in [low, low + 2^range): by two digits, the lower one first, that make about as
-// many stretches as there are items. If most are in a few of them, those are sorted one by one, and
-// have a smaller range: it shrinks to a power of two or less of what it was.
+// Copy items to `spare` in the order of these bits below `range`, as one digit.
 template <typename Item>
-void sort_within(Item* items, std::size_t n, std::uint64_t low, unsigned range, Item* spare) {
+void sort_by_digit(const Item* items, std::size_t n, std::uint64_t low, unsigned range,
+                   unsigned bits, Item* spare) {
+    constexpr unsigned widest = 12;
+    std::uint32_t counts[1 << widest];
+    const Digit digit{low, range - bits, (std::uint64_t{1} << bits) - 1};
+    std::fill_n(counts, digit.mask + 1, std::uint32_t{0});
+    for (std::size_t i = 0; i < n; ++i) ++counts[digit.of(key_of(items[i]))];
+    scatter(items, n, digit, counts, spare);
+}
+
+// Sort items by these bits below `range`, as two digits, the lower one first.
+template <typename Item>
+void sort_by_two_digits(Item* items, std::size_t n, std::uint64_t low, unsigned range,
+                        unsigned bits, Item* spare) {
     constexpr unsigned widest = 9;
-    const unsigned bits = std::min({range, bits_in(n) + 1, 2 * widest});
+    std::size_t lowers[1 << widest], uppers[1 << widest];
     const unsigned width = (bits + 1) / 2, rest = range - bits;
     const std::uint64_t mask = (std::uint64_t{1} << width) - 1;
     const Digit lower{low, rest, mask}, upper{low, rest + width, mask};
-    std::size_t lowers[1 << widest], uppers[1 << widest];
     std::fill_n(lowers, mask + 1, std::size_t{0});
     std::fill_n(uppers, mask + 1, std::size_t{0});
     for (std::size_t i = 0; i < n; ++i) {
@@ -100,8 +126,24 @@ void sort_within(Item* items, std::size_t n, std::uint64_t low, unsigned range, 
     }
     scatter(items, n, lower, lowers, spare);
     scatter(spare, n, upper, uppers, items);
-    if (rest == 0 || insert_sorted(items, n, 4 * n)) return;
-    const auto leading = [&](std::size_t i) { return (key_of(items[i]) - low) >> rest; };
+}
+
+// The same for keys in [low, low + 2^range): by leading bits that make about as many stretches as
+// there are items. If most are in a few of them, those are sorted one by one, and have a smaller
+// range: it shrinks to a power of two or less of what it was.
+template <typename Item>
+void sort_within(Item* items, std::size_t n, std::uint64_t low, unsigned range, Item* spare) {
+    const bool few = n < 1 << 12;
+    const unsigned bits = std::min(range, few ? bits_in(n) : std::min(bits_in(n) + 1, 18U));
+    if (few) {
+        sort_by_digit(items, n, low, range, bits, spare);
+        sweep(spare, n, items);
+    } else {
+        sort_by_two_digits(items, n, low, range, bits, spare);
+        sweep(items, n, items);
+    }
+    if (insert_sorted(items, n, 4 * n)) return;
+    const auto leading = [&](std::size_t i) { return (key_of(items[i]) - low) >> (range - bits); };
     // invariant: items before start are in order, and none after it is smaller
     for (std::size_t start = 0, end; start < n; start = end) {
         for (end = start + 1; end < n && leading(end) == leading(start);) ++end;

@@ -1,5 +1,4 @@
-// Sums over a tally, compensated (Neumaier): the order is fixed, the error a few units in the last
-// place.
+// Sums over a tally, compensated: the order is fixed, the error a few units in the last place.
 #pragma once
 
 #include <cmath>
@@ -9,9 +8,11 @@ namespace truecast {
 
 class Total {
   public:
+    // What rounding takes from sum + x is a double, and this finds it without asking which of the
+    // two is larger (Knuth's TwoSum): a branch would be guessed wrong too often.
     void add(double x) {
-        const double next = sum_ + x;
-        rest_ += std::fabs(sum_) >= std::fabs(x) ? (sum_ - next) + x : (x - next) + sum_;
+        const double next = sum_ + x, added = next - sum_;
+        rest_ += (sum_ - (next - added)) + (x - added);
         sum_ = next;
     }
     double value() const { return std::isfinite(sum_) ? sum_ + rest_ : sum_; }

@@ -17,7 +17,8 @@ from truecast.tally import Tally, as_tally
 __all__ = ["Bins", "binned_calibration_error", "reliability_bins"]
 
 STRATEGIES = ("uniform", "quantile")
-NORMS = ("l1", "l2", "max")  # numbered like this in the core
+NORMS = ("l1", "l2", "max")
+_NUMBERED = {norm: number for number, norm in enumerate(NORMS)}  # as in the core
 MOST_BINS = 1 << 24
 
 
@@ -75,7 +76,7 @@ class Bins:
         _check.choice("norm", norm, NORMS)
         if not debias:
             return _core.binned_error(
-                self.forecast, self.zeros, self.ones, self.rate, NORMS.index(norm)
+                self.forecast, self.zeros, self.ones, self.rate, _NUMBERED[norm]
             )
         seen = self.counts > 0
         n = self.counts[seen]
@@ -153,6 +154,9 @@ def reliability_bins(
     _check.choice("strategy", strategy, STRATEGIES)
     uniform = _uniform(n_bins)
     if _one_pass(y_true, y_prob, sample_weight, strategy):
+        memory = np.empty(4 * n_bins)
+        if _core.bin_few(y_true, y_prob, memory):
+            return _bins_in(memory, uniform)
         y, p = _check.predictions(y_true, y_prob)
         counts, means = np.empty((2, n_bins), np.int64), np.empty((2, n_bins))
         if not _core.bin_rounds(p, y, uniform, counts, means):
@@ -213,12 +217,15 @@ def binned_calibration_error(
     """
     if total and norm != "l1":
         raise InputError("total", "must be False unless norm is 'l1'", total)
+    number = _NUMBERED[_check.choice("norm", norm, NORMS)]
+    n_bins = _check.whole_number("n_bins", n_bins, least=1, most=MOST_BINS)
     if not (total or debias) and _one_pass(y_true, y_prob, sample_weight, strategy):
+        few = _core.binned_error_of_few(y_true, y_prob, n_bins, number)
+        if few is not None:
+            return few
         y, p = _check.predictions(y_true, y_prob)
-        _check.choice("norm", norm, NORMS)
-        edges = _uniform(_check.whole_number("n_bins", n_bins, least=1, most=MOST_BINS))
         if len(p):
-            error = _core.binned_error_of_rounds(y, p, edges, NORMS.index(norm))
+            error = _core.binned_error_of_rounds(y, p, _uniform(n_bins), number)
             return error if error == error else _check.refuse_predictions(y, p)
     bins = reliability_bins(
         y_true, y_prob, sample_weight=sample_weight, n_bins=n_bins, strategy=strategy
@@ -242,6 +249,14 @@ def _few_edges(n_bins: int) -> NDArray[np.float64]:
 def _uniform(n_bins: int) -> NDArray[np.float64]:
     """Return the edges of bins of equal width; kept if they are few."""
     return (_few_edges if n_bins <= 1000 else _few_edges.__wrapped__)(n_bins)
+
+
+def _bins_in(memory: NDArray[np.float64], edges: NDArray[np.float64]) -> Bins:
+    """Return bins whose four columns are one after the other in the memory, which they share."""
+    memory.setflags(write=False)
+    n = len(memory) // 4
+    counts = memory.view(np.int64)
+    return Bins(edges, counts[:n], counts[n : 2 * n], memory[2 * n : 3 * n], memory[3 * n :])
 
 
 def _bins(

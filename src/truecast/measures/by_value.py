@@ -37,4 +37,4 @@ def calibration_error_by_value(
     0.5
     """
     rounds = tally_or_few(y_true, y_prob, sample_weight)
-    return _core.residual_sum(*rounds._columns) / (1 if total else rounds.total)
+    return _core.residual_sum(rounds) / (1 if total else rounds.total)

@@ -8,11 +8,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from truecast import _check, _core
 from truecast.measures.corp import ReliabilityCurve, reliability_curve
-from truecast.tally import FewRounds, Tally, tally_or_few
+from truecast.tally import Tally, tally_or_few
 
 __all__ = [
     "CalibrationSlope",
@@ -25,7 +24,6 @@ __all__ = [
 ]
 
 _NAN = math.nan
-_NONE = np.empty(0)
 _ALIKE = "all outcomes are alike", _NAN
 # why no line fits best, and the slope that is then approached, if any; numbered as in the core
 _NO_FIT = (
@@ -134,7 +132,7 @@ def calibration_slope(
     """
     rounds = tally_or_few(y_true, y_prob, sample_weight)
     level = _check.between("level", level, 0, 1)
-    weight, why, a, b, *variances = _core.logistic_line(*rounds._columns)
+    weight, why, a, b, *variances = _core.logistic_line(rounds)
     left_out = weight if rounds.weighted else int(weight)
     reason, slope = _NO_FIT[int(why)]
     if reason:
@@ -178,7 +176,7 @@ def calibration_in_the_large(
     """
     rounds = tally_or_few(y_true, y_prob, sample_weight)
     level = _check.between("level", level, 0, 1)
-    why, a, variance = _core.logistic_shift(*rounds._columns)
+    why, a, variance = _core.logistic_shift(rounds)
     if why:
         return Interval(_NO_SHIFT.get(int(why), _NAN), _NAN, _NAN, level)
     return _around(a, _wide(variance, level, rounds), level)
@@ -215,7 +213,7 @@ def observed_expected_ratio(
     """
     rounds = tally_or_few(y_true, y_prob, sample_weight)
     level = _check.between("level", level, 0, 1)
-    ones, expected = _core.observed_expected(*rounds._columns)
+    ones, expected = _core.observed_expected(rounds)
     if not expected:
         return Interval(math.inf if ones else _NAN, _NAN, _NAN, level)
     low, high = (_NAN, _NAN) if rounds.weighted else _wilson(ones, rounds.total, level)
@@ -281,30 +279,26 @@ def calibration_error_quantile(
     return _curve_errors(rounds, _check.within("q", q, 0, 1))[1]
 
 
-def _curve_errors(rounds: Tally | FewRounds, *quantiles: float) -> list[float]:
+def _curve_errors(rounds: Tally | _core.FewRounds, *quantiles: float) -> list[float]:
     if isinstance(rounds, Tally):
         return curve_errors(rounds, reliability_curve(rounds), *quantiles)
-    distance, *found = _core.curve_errors(*rounds._columns, _array(quantiles))
+    distance, *found = _core.curve_errors(rounds, *quantiles)
     return [distance / rounds.total, *found]
 
 
 def curve_errors(tally: Tally, curve: ReliabilityCurve, *quantiles: float) -> list[float]:
     """Return the mean distance of the forecasts from the curve, then quantiles of it."""
     distance, *found = _core.curve_errors(
-        *tally._columns, curve.lower, curve.rate, _array(quantiles)
+        tally.p, tally.zeros, tally.ones, curve.lower, curve.rate, np.array(quantiles, np.float64)
     )
     return [distance / tally.total, *found]
-
-
-def _array(quantiles: tuple[float, ...]) -> NDArray[np.float64]:
-    return np.array(quantiles) if quantiles else _NONE
 
 
 def _around(estimate: float, wide: float, level: float) -> Interval:
     return Interval(estimate, estimate - wide, estimate + wide, level)
 
 
-def _wide(variance: float, level: float, rounds: Tally | FewRounds) -> float:
+def _wide(variance: float, level: float, rounds: Tally | _core.FewRounds) -> float:
     """Return half of an interval, by an estimate's variance; real weights do not tell that."""
     return _NAN if rounds.weighted else _quantile(level) * math.sqrt(variance)
 

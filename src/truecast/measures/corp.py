@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from truecast import _core
 from truecast.measures.scores import brier_score, log_loss
-from truecast.tally import FewRounds, Tally, tally_or_few
+from truecast.tally import Tally, tally_or_few
 
 __all__ = [
     "Decomposition",
@@ -107,18 +107,23 @@ def reliability_curve(
     are real weights.
     """
     rounds = tally_or_few(y_true, y_prob, sample_weight)
-    return _curve_of_few(rounds) if isinstance(rounds, FewRounds) else _curve_of(rounds)
+    return _curve_of(rounds) if isinstance(rounds, Tally) else _curve_of_few(rounds)
 
 
-def _curve_of_few(rounds: FewRounds) -> ReliabilityCurve:
-    memory = np.empty(5 * rounds.total)
-    blocks, brier, log, *of_rates = _core.curve_of_rounds(*rounds._columns, memory)
-    memory = memory[: 5 * int(blocks)].copy()
+def _curve_of_few(rounds: _core.FewRounds) -> ReliabilityCurve:
+    memory = np.empty(5 * len(rounds))
+    n, brier, log, of_rates = _core.curve_of_few(rounds, memory)
+    memory = memory[: 5 * n].copy()
     memory.setflags(write=False)
-    lower, upper, rates, *counts = memory.reshape(5, -1)
-    zeros, ones = (count.view(np.int64) for count in counts)
-    parts = _decompositions(brier / rounds.total, log / rounds.total, *of_rates)
-    return ReliabilityCurve(lower, upper, rates, zeros, ones, *parts)
+    counts = memory.view(np.int64)
+    return ReliabilityCurve(
+        memory[:n],
+        memory[n : 2 * n],
+        memory[2 * n : 3 * n],
+        counts[3 * n : 4 * n],
+        counts[4 * n :],
+        *_decompositions(brier / rounds.total, log / rounds.total, *of_rates),
+    )
 
 
 def _curve_of(tally: Tally) -> ReliabilityCurve:

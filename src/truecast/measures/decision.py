@@ -36,7 +36,7 @@ def u_calibration_error(
     1.0
     """
     rounds = tally_or_few(y_true, y_prob, sample_weight)
-    return _core.u_calibration_sum(*rounds._columns) / (1 if total else rounds.total)
+    return _core.u_calibration_sum(rounds) / (1 if total else rounds.total)
 
 
 def calibration_decision_loss(
@@ -67,4 +67,4 @@ def calibration_decision_loss(
     0.5
     """
     rounds = tally_or_few(y_true, y_prob, sample_weight)
-    return _core.decision_sum(*rounds._columns) / (1 if total else rounds.total)
+    return _core.decision_sum(rounds) / (1 if total else rounds.total)

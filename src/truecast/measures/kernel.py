@@ -8,7 +8,7 @@ from typing import Any
 from truecast import _check, _core
 from truecast.errors import InputError
 from truecast.measures.scores import brier_score
-from truecast.tally import FewRounds, Tally, as_tally, shares, tally_or_few
+from truecast.tally import Tally, as_tally, shares, tally_or_few
 
 __all__ = ["laplace_calibration_error"]
 
@@ -67,9 +67,9 @@ def laplace_calibration_error(
     return square if squared else math.sqrt(square)
 
 
-def _sum_of_pairs(rounds: Tally | FewRounds, scale: float) -> float:
-    columns = rounds._columns
-    return _core.laplace_sum(*columns, scale, shares(len(columns[0])) > 1)
+def _sum_of_pairs(rounds: Tally | _core.FewRounds, scale: float) -> float:
+    several = isinstance(rounds, Tally) and shares(len(rounds.p)) > 1
+    return _core.laplace_sum(rounds, scale, several)
 
 
 def _unbiased(tally: Tally, scale: float, squared: bool) -> float:

@@ -52,6 +52,10 @@ def brier_score(
     >>> brier_score(["sun", "rain"], [[0.75, 0.25], [0.5, 0.5]], labels=["sun", "rain"])
     0.3125
     """
+    if labels is None and sample_weight is None:
+        score = _core.brier_few(y_true, y_prob)
+        if score is not None:
+            return score if total else score / len(y_prob)
     if of_classes(y_true, y_prob, labels):
         several = as_class_tally(
             y_true, y_prob, labels=labels, sample_weight=sample_weight, normalize=normalize
@@ -88,6 +92,10 @@ def log_loss(
     >>> round(log_loss([1, 0], [0.5, 0.5]), 6)
     0.693147
     """
+    if labels is None and sample_weight is None:
+        score = _core.log_few(y_true, y_prob)
+        if score is not None:
+            return score if total else score / len(y_prob)
     if of_classes(y_true, y_prob, labels):
         several = as_class_tally(
             y_true, y_prob, labels=labels, sample_weight=sample_weight, normalize=normalize

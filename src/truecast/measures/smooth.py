@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truecast import _core
-from truecast.tally import FewRounds, Tally, as_tally, tally_or_few
+from truecast.tally import Tally, tally_or_few
 
 __all__ = ["SmoothWitness", "smooth_calibration_error", "smooth_calibration_witness"]
 
@@ -48,11 +48,10 @@ def smooth_calibration_error(
     `smooth_calibration_witness` returns an f that attains the maximum.
     """
     rounds = tally_or_few(y_true, y_prob, sample_weight)
-    if isinstance(rounds, FewRounds):
-        error = _core.smooth_error(*rounds._columns)
-    else:
-        error = _error(rounds, np.empty(0))
-    return error * (rounds.total if total else 1)
+    times = rounds.total if total else 1
+    if isinstance(rounds, Tally):
+        return _error(rounds, np.empty(0)) * times
+    return _core.smooth_error(rounds) * times
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +100,16 @@ def smooth_calibration_witness(
     >>> witness.error
     0.1875
     """
-    tally = as_tally(y_true, y_prob, sample_weight)
-    f = np.empty(len(tally.p))
-    error = _error(tally, f)
-    f.setflags(write=False)
-    return SmoothWitness(error, tally.p, f)
+    rounds = tally_or_few(y_true, y_prob, sample_weight)
+    if isinstance(rounds, Tally):
+        f = np.empty(len(rounds.p))
+        error = _error(rounds, f)
+        f.setflags(write=False)
+        return SmoothWitness(error, rounds.p, f)
+    memory = np.empty(2 * len(rounds))
+    error = _core.smooth_witness(rounds, memory)
+    memory.setflags(write=False)
+    return SmoothWitness(error, memory[: len(rounds)], memory[len(rounds) :])
 
 
 def _error(tally: Tally, witness: NDArray[np.float64]) -> float:

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check, _core
-from truecast.tally import Tally, as_tally
+from truecast.tally import Tally, tally_or_few
 
 __all__ = ["smooth_ece"]
 
 _NODES = 64  # lattice points to a bandwidth
 _ROUGH = 8  # to begin with
 _MOST = 20  # at most 2**20 lattice points
+_FEW = 1 << 10  # forecasts, whose residuals are quicker to smooth wave by wave
 _DAMPED = 13  # times the frequency a bandwidth: exp(-(pi 13)**2 / 2) is 0 in floats
 
 
@@ -55,12 +56,23 @@ def smooth_ece(
     -----
     Computed on a lattice of 64 points per bandwidth (at most 2**20 in all) by Fourier transform,
     with an error of at most about 1e-4 of the calibration error by value, if sigma is above 1e-4.
-    Linear after the tally.
+    Linear after the tally. Of fewer than 1,024 forecasts it is the same sum on the same lattice,
+    wave by wave, which is quicker as smoothing leaves few waves.
     """
-    tally = as_tally(y_true, y_prob, sample_weight)
+    rounds = tally_or_few(y_true, y_prob, sample_weight)
+    if bandwidth is None and (not isinstance(rounds, Tally) or len(rounds.p) < _FEW):
+        found = _core.smooth_ece(rounds, float(rounds.total))
+        if found >= 0:
+            return found
+    tally = rounds if isinstance(rounds, Tally) else Tally._of_few(rounds)
     if bandwidth is not None:
         sigma = min(_check.between("bandwidth", bandwidth, 0, math.inf), 100.0)  # flat long before
         return _smoothed(tally, _lattice(sigma))(sigma)
+    return by_transforms(tally)
+
+
+def by_transforms(tally: Tally) -> float:
+    """Return it whatever the number of forecasts: at a rough bandwidth first, then at its own."""
     rough = _fixed_point(_smoothed(tally, _ROUGH), precision=1e-4)
     return _fixed_point(_smoothed(tally, max(_ROUGH, _lattice(rough))), near=rough)
 

@@ -45,4 +45,4 @@ def averaged_two_bin_error(
     drawn.
     """
     rounds = tally_or_few(y_true, y_prob, sample_weight)
-    return _core.two_bin_sum(*rounds._columns) / rounds.total**2
+    return _core.two_bin_sum(rounds) / rounds.total**2

@@ -9,7 +9,7 @@ from bisect import insort
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from math import exp, log1p
+from math import exp, log1p, pi, sqrt
 
 __all__ = [
     "averaged_two_bin_error",
@@ -19,6 +19,7 @@ __all__ = [
     "laplace_sum",
     "logistic_sums",
     "smooth_calibration_error",
+    "smoothed_residuals",
     "u_calibration_error",
 ]
 
@@ -78,6 +79,31 @@ def laplace_sum(tally: Tally, scale: float) -> float:
     return sum(
         float(r * s) * exp(-float(abs(p - q)) / scale) for p, r in residuals for q, s in residuals
     )
+
+
+def smoothed_residuals(tally: Tally, sigma: float, cells: int) -> float:
+    """The integral of the absolute residuals, per round, smoothed by a Gaussian and reflected.
+
+    On a lattice: each residual is shared by the two nodes around it.
+    """
+    masses = [0.0] * (cells + 1)
+    for p, zeros, ones in tally:
+        node = min(int(p * cells), cells - 1)
+        share, residual = p * cells - node, ones - (zeros + ones) * p
+        masses[node] += float(residual * (1 - share))
+        masses[node + 1] += float(residual * share)
+
+    def density(j: int, i: int) -> float:
+        """At node j of what was at node i, and of its mirror images that are near enough."""
+        far = int(5 * sigma) + 1
+        images = [2 * k + side * i / cells for k in range(-far, far + 1) for side in (1, -1)]
+        away = [(j / cells - image) / sigma for image in images]
+        return sum(exp(-(z**2) / 2) for z in away) / (sigma * sqrt(2 * pi) * cells)
+
+    total = sum(zeros + ones for _, zeros, ones in tally)
+    held = [(i, mass / total) for i, mass in enumerate(masses) if mass]
+    heat = [abs(sum(mass * density(j, i) for i, mass in held)) for j in range(cells + 1)]
+    return sum(heat) - (heat[0] + heat[-1]) / 2
 
 
 def u_calibration_error(tally: Tally) -> Fraction:

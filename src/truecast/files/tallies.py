@@ -29,8 +29,8 @@ __all__ = [
 MOST_FORECASTS = 1 << 24  # distinct ones that are kept apart: about 400 MB
 _LEAST_FORECASTS = 1 << 12  # that every group may have
 _MOST_GROUPS = 100_000
-_ROWS = 1 << 21  # counted at a time, at first
-_LEAST_ROWS, _MOST_ROWS = 1 << 16, 1 << 23  # and later, if there are few or many forecasts
+_ROWS = 1 << 21  # counted at a time, if they have weights
+_LEAST_ROWS, _MOST_ROWS = 1 << 16, 1 << 23  # if not, by how many forecasts there are
 _TIMES = 8  # as many rows as there are forecasts
 _UNWEIGHTED = 2  # columns: outcomes and forecasts
 
@@ -279,10 +279,9 @@ class GrowingTally:
         Real weights are rounded when parts are added: which parts there are must not depend on the
         forecasts.
         """
-        forecasts = self._tally.forecasts
-        if not forecasts or len(self._waiting[0]) > _UNWEIGHTED:
+        if len(self._waiting[0]) > _UNWEIGHTED:
             return _ROWS
-        return min(max(_TIMES * forecasts, _LEAST_ROWS), _MOST_ROWS)
+        return min(max(_TIMES * self._tally.forecasts, _LEAST_ROWS), _MOST_ROWS)
 
     def _count(self, most: int) -> None:
         if not self._waiting:

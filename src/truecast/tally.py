@@ -267,7 +267,10 @@ class Tally:
         """Return the tally with forecasts from each of `starts` to the next at their mean."""
         zeros = np.add.reduceat(self.zeros, starts)
         ones = np.add.reduceat(self.ones, starts)
-        mean = np.add.reduceat(self.p * self.weights, starts) / (zeros + ones)
+        products = np.empty(len(self.p))
+        for part in stretches(len(self.p)):
+            np.multiply(self.p[part], self.zeros[part] + self.ones[part], out=products[part])
+        mean = np.add.reduceat(products, starts) / (zeros + ones)
         last = np.append(starts[1:], len(self.p)) - 1
         # rounding must not leave the cell
         return Tally._of(np.clip(mean, self.p[starts], self.p[last]), zeros, ones)

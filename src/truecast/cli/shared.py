@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import math
 import os
 import stat
@@ -316,8 +317,9 @@ def opened(
         As for `truecast.files.guess`.
     """
     try:
-        from truecast.files import guess, open_table
-        from truecast.files.columns import brief
+        with _uncollected():
+            from truecast.files import guess, open_table
+            from truecast.files.columns import brief
     except ImportError as error:
         raise Refusal("reading files needs Polars: pip install 'truecast[cli]'") from error
     with open_table(file, follow=follow) as table:
@@ -337,6 +339,23 @@ def opened(
             )
             say(f"{table.name}: outcome {brief(repr(names.outcome))}{taken}")
         yield table, names
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the collector of cycles away from a large import, now and at the end of the process.
+
+    It would go through all that is imported a dozen times, and find nothing to collect.
+    """
+    if "polars" in sys.modules or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 class Reopened:

@@ -122,8 +122,11 @@ def many_streams(streams: int, rounds: int) -> None:
         * 1e9
     )
     print(f"\n## {streams:,} streams of {rounds:,} rounds\n")
-    print("| way | ns a step | to one stream |\n|---|---|---|")
-    print(f"| one stream of as many rounds | {one:.2f} | 1 |")
+    filled = seconds(lambda: np.empty(y.shape).fill(0.5), 6) / y.size * 1e9
+    print("New memory must be cleared by the system, page by page, by those who fill it.\n")
+    print("| way | ns a step | to one stream | to filling |\n|---|---|---|---|")
+    print(f"| filling a new array of forecasts, 1 thread | {filled:.2f} | {filled / one:.2f} | 1 |")
+    print(f"| one stream of as many rounds | {one:.2f} | 1 | {one / filled:.2f} |")
     for threads in (1, 2):
         many = (
             seconds(lambda threads=threads: tc.forecast_streams(f, y, threads=threads), 6)
@@ -132,11 +135,14 @@ def many_streams(streams: int, rounds: int) -> None:
         )
         print(
             f"| forecast_streams, {threads} thread{'s'[: threads - 1]} | {many:.2f} | "
-            f"**{many / one:.2f}** |"
+            f"**{many / one:.2f}** | {many / filled:.2f} |"
         )
     part = y[: max(1, streams // 10)]
     across = seconds(lambda: numpy_across_streams(part, f.grid), 1) / part.size * 1e9
-    print(f"| numpy, vectorised across streams | {across:.2f} | {across / one:.2f} |")
+    print(
+        f"| numpy, vectorised across streams | {across:.2f} | {across / one:.2f} | "
+        f"{across / filled:.2f} |"
+    )
 
 
 def numpy_across_streams(y: np.ndarray, m: int) -> np.ndarray:

@@ -7,12 +7,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
 from numbers import Integral
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from truecast.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 _CHUNK = 1 << 20
 _OUTCOME = "must be 0 or 1"
@@ -32,7 +34,7 @@ FEWEST_RESAMPLES = 20  # for an interval or a verdict
 MOST_ROUNDS = 2**53  # so that every count is exact as a double too
 _INT, _FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 _USUAL = frozenset(map(np.dtype, ("?", "u1", "i8", "f8")))  # those that need no conversion
-_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_PAIR = "[\ud800-\udbff][\udc00-\udfff]"
 WEIGHTS = 1e-100, 1e100  # so that products of weights are neither infinite nor 0
 
 
@@ -282,7 +284,7 @@ def _name(value: Any, position: int | None, argument: str = "group") -> Name:
     named = argument if position is None else f"{argument}s"
     if isinstance(value, str):
         name = str.__str__(value)  # that of an enumeration would be the name of its member
-        if not _PAIR.search(name):
+        if not re.search(_PAIR, name):
             return name
         rule = (
             "must have no pair of surrogates, which is saved as one letter: encode it as UTF-16 "

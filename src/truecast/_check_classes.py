@@ -19,7 +19,7 @@ Label = str | int
 MOST_CLASSES = 1 << 12  # so that the table of predicted against actual classes fits in memory
 SLACK = 1e-6  # by which a row of probabilities may miss a sum of 1
 _ROWS = "must have shape (rounds, classes), with at least two columns"
-_SEPARATOR = re.compile(r"^(.*[_\s.:/-])[^_\s.:/-]*$")
+_SEPARATOR = r"^(.*[_\s.:/-])[^_\s.:/-]*$"
 
 
 def are_rows(y_prob: Any) -> bool:
@@ -140,7 +140,7 @@ def without_prefix(names: Sequence[str]) -> list[str]:
     """
     first, last = min(names, default=""), max(names, default="")
     same = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
-    shared = _SEPARATOR.match(first[:same])
+    shared = re.match(_SEPARATOR, first[:same])
     return [name[len(shared[1]) :] if shared else name for name in names]
 
 

@@ -10,16 +10,18 @@ little.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from truecast.errors import StateError
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 __all__ = ["Columns", "packed", "unpacked"]
 
-Columns = dict[str, NDArray[Any]]
+Columns: TypeAlias = "dict[str, NDArray[Any]]"
 
 _RANDOM = {"<f8": 6, "<f4": 2, "<u2": 1}  # how many of a number's bytes, the lower ones
 _ENTRIES = {"lengths", "table", "digits"}

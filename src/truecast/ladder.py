@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from truecast import _core
 from truecast.errors import StateError
@@ -21,6 +20,8 @@ from truecast.state import Entry, require_ranges, typed
 
 if TYPE_CHECKING:
     from fractions import Fraction
+
+    from numpy.typing import NDArray
 
 __all__ = ["CELL_RULES", "CellRule", "Ladder"]
 

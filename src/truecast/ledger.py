@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from truecast import _core
 from truecast.columns import Columns, packed, unpacked
@@ -14,6 +13,8 @@ from truecast.errors import StateError
 from truecast.state import Entry, kinds_of, require_entries
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from truecast.certificate import ArcCertificate
 
 START = 1000.0  # the budget before the first round is that of 1,000

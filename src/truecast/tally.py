@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core, state
 from truecast._names import counted, rounds_or_weight
 from truecast._threads import threads
 from truecast.errors import InputError, StateError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["RunningTally", "Tally"]
 
@@ -282,7 +284,10 @@ class Tally:
         """Return the tally with forecasts from each of `starts` to the next at their mean."""
         zeros = np.add.reduceat(self.zeros, starts)
         ones = np.add.reduceat(self.ones, starts)
-        mean = np.add.reduceat(self.p * self.weights, starts) / (zeros + ones)
+        products = np.empty(len(self.p))
+        for part in stretches(len(self.p)):
+            np.multiply(self.p[part], self.zeros[part] + self.ones[part], out=products[part])
+        mean = np.add.reduceat(products, starts) / (zeros + ones)
         last = np.append(starts[1:], len(self.p)) - 1
         # rounding must not leave the cell
         return Tally._of(np.clip(mean, self.p[starts], self.p[last]), zeros, ones)

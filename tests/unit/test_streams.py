@@ -45,6 +45,23 @@ def test_streams_are_separate_forecasters(
     assert start.to_json() == unchanged
 
 
+@pytest.mark.parametrize(
+    ("start", "rounds"),
+    [
+        (tc.AlmostOneStepAhead(grid=3), 140_000),  # a point is credited more often than 2^16 times
+        (tc.BentGrid(grid=8), 140_000),
+        (tc.AlmostOneStepAhead(grid=1 << 16), 9),  # more points than are packed
+    ],
+)
+def test_long_streams_and_large_grids(start: tc.AlmostOneStepAhead, rounds: int) -> None:
+    outcomes = np.random.default_rng(1).random((5, rounds)) < 0.5
+    result = tc.forecast_streams(start, outcomes, threads=1)
+    for k, row in enumerate(outcomes):
+        alone = copy.copy(start)
+        assert np.array_equal(result.forecasts[k], alone.forecast_many(row))
+        assert result.forecaster(k).to_json() == alone.to_json()
+
+
 @given(
     seed=st.integers(0, 1 << 32),
     streams=st.integers(0, 5),

@@ -34,11 +34,13 @@ void new_calibrated(CalibratedOnes* self, Integers weights, Array<const double, 
     require_counts(weights);
     for (std::size_t k = 0; k < p.shape(0); ++k)
         require(p.data()[k] >= 0.0 && p.data()[k] <= 1.0, "forecasts must be from 0 to 1");
+    const nb::gil_scoped_release unlocked;
     new (self) CalibratedOnes(weights.data(), p.data(), p.shape(0));
 }
 
 void new_bootstrap(Bootstrap* self, Integers counts) {
     require_counts(counts);
+    const nb::gil_scoped_release unlocked;
     new (self) Bootstrap(counts.data(), counts.shape(0));
 }
 

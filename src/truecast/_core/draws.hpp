@@ -28,6 +28,17 @@ inline std::uint64_t bits_at(std::uint64_t key, std::uint64_t place) {
 // what is cut off has less than 2^-60 (the weights fall at least geometrically).
 class Laws {
   public:
+    // Make room for laws whose deviations sum to this: tables that grow step by step would
+    // take twice as long. A law ends about ten deviations from its mode, where it falls below
+    // `nothing`; it has at most twice as many guides as entries. Room that is not used is not
+    // touched.
+    void reserve(double deviations, std::size_t laws) {
+        const auto entries = static_cast<std::size_t>(21.0 * deviations) + 64 * laws;
+        laws_.reserve(laws);
+        upto_.reserve(entries);
+        guides_.reserve(2 * entries);
+    }
+
     // Each returns the number of the new law.
     std::size_t binomial(std::int64_t n, double p) {
         const auto size = static_cast<double>(n);
@@ -93,11 +104,13 @@ class Laws {
     std::vector<Law> laws_;
     std::vector<std::uint64_t> upto_;
     std::vector<std::uint32_t> guides_;
+    std::vector<double> held_;  // the weights of a law while it is made
 
     // The law with weight 1 at its mode, and ratios of the next weight to that of k, up and down.
     template <typename Up, typename Down>
     std::size_t around(std::int64_t mode, Up up, Down down) {
-        std::vector<double> weights;
+        std::vector<double>& weights = held_;
+        weights.clear();
         std::int64_t first = mode;
         double weight = 1.0;
         for (; weight > nothing; --first) {
@@ -161,6 +174,10 @@ class DrawnCells {
 class CalibratedOnes {
   public:
     CalibratedOnes(const std::int64_t* weights, const double* p, std::size_t n) {
+        double deviations = 0.0;
+        for (std::size_t k = 0; k < n; ++k)
+            deviations += std::sqrt(static_cast<double>(weights[k]) * p[k] * (1.0 - p[k]));
+        cells_.laws.reserve(deviations, n);
         cells_.law_of.reserve(n);
         for (std::size_t k = 0; k < n; ++k)
             cells_.law_of.push_back(
@@ -193,6 +210,9 @@ class Bootstrap {
             weights[k] = static_cast<double>(counts[k]);
         }
         if (total_ == 0) weights.assign(1, 1.0);  // never drawn from
+        double deviations = 0.0;
+        for (const double weight : weights) deviations += std::sqrt(weight);
+        cells_.laws.reserve(deviations, n);
         one_ = cells_.laws.weighed(0, weights, 3);
         const double part = std::max(0.0, 1.0 - 3.0 / std::sqrt(static_cast<double>(total_)));
         std::unordered_map<std::int64_t, std::uint32_t> known;

@@ -1,10 +1,12 @@
-// Many independent streams: a thread a core, two streams interleaved in each, since one alone waits
-// on its own chain.
+// Many independent streams: a thread a core, four streams interleaved in each, since one alone
+// waits on its own chain.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "ladder.hpp"
 #include "sums.hpp"
@@ -20,6 +22,125 @@ inline void write_sums(const Ladder& ladder, const std::int64_t* biases, std::in
     to[2] = found.rest;
     to[3] = found.count;
 }
+
+// Four streams of one ladder, a round of each in turn. What they do is what `play` does, with fewer
+// instructions: a round adds to one word, which holds the bias of a point in its upper half and,
+// below, how often the point was credited with each outcome. Deviations follow from these counts.
+//
+// Cells are counted in fours, by which entries of the four streams stand apart in `words`, and
+// turns in bytes: then all addresses are sums.
+class Four {
+  public:
+    static constexpr std::size_t streams = 4;
+
+    struct Lane {
+        const std::uint8_t* outcomes;
+        double* said;
+        Position at;
+        std::int64_t* biases;  // here they begin, and end
+    };
+
+    explicit Four(const Ladder& start) : ladder(start), words(streams * start.points.size()) {
+        turns.reserve(2 * ladder.cells());
+        for (std::size_t cell = 0; cell < ladder.cells(); ++cell) {
+            for (std::size_t y = 0; y < 2; ++y) {
+                const std::size_t k = y * ladder.cells() + cell;
+                const Move& move = ladder.moves[k];
+                turns.push_back({ladder.gaps[k] * upper, move.credit * upper + (y ? second : first),
+                                 move.says, move.squared});
+            }
+        }
+    }
+
+    // Whether biases have room in half a word, and packing them takes no longer than the rounds.
+    static bool fits(const Ladder& ladder) {
+        return ladder.denominator <= (std::int64_t{1} << 30) && ladder.points.size() <= most_rounds;
+    }
+
+    void play(std::array<Lane, streams>& lanes, std::size_t rounds) {
+        for (std::size_t t = 0; t < rounds; t += most_rounds) {
+            const std::size_t count = std::min(most_rounds, rounds - t);
+            for (std::size_t k = 0; k < streams; ++k) pack(lanes[k], k);
+            play_some(lanes, t, count);
+            for (std::size_t k = 0; k < streams; ++k) unpack(lanes[k], k);
+        }
+    }
+
+  private:
+    static constexpr std::size_t most_rounds = (1 << 16) - 1;  // for the counts
+    static constexpr std::int64_t upper = std::int64_t{1} << 32, first = 1, second = 1 << 16;
+
+    // What an outcome does in a cell, as in ladder.hpp.
+    struct Turn {
+        std::int64_t gap, credit;
+        double says, squared;
+    };
+
+    struct Running {
+        const std::uint8_t* outcomes;
+        double* said;
+        std::int64_t at;  // four times the cell
+        double squared_error;
+    };
+
+    const Ladder& ladder;
+    std::vector<Turn> turns;          // of both outcomes in a cell, then those of the next
+    std::vector<std::int64_t> words;  // of a point in the four streams, then those of the next
+
+    void pack(const Lane& lane, std::size_t k) {
+        for (std::size_t j = 0; j < ladder.points.size(); ++j)
+            words[streams * j + k] = lane.biases[j] * upper;
+    }
+
+    void unpack(Lane& lane, std::size_t k) const {
+        for (std::size_t j = 0; j < ladder.points.size(); ++j) {
+            const std::int64_t word = words[streams * j + k];
+            lane.biases[j] = (word - counts(word)) / upper;
+        }
+        const std::size_t cells = ladder.cells();
+        std::uint64_t paid = 0;
+        for (std::size_t i = 0; i < cells; ++i) {
+            paid += ladder.moves[i].pay * (counts(words[streams * i + k]) % second);
+            paid += ladder.moves[cells + i].pay * (counts(words[streams * (i + 1) + k]) / second);
+        }
+        lane.at.deviation.add(paid);
+    }
+
+    static std::uint32_t counts(std::int64_t word) { return static_cast<std::uint32_t>(word); }
+
+    void play_some(std::array<Lane, streams>& lanes, std::size_t from, std::size_t count) {
+        const auto begin = [=](const Lane& lane) {
+            return Running{lane.outcomes + from, lane.said + from,
+                           static_cast<std::int64_t>(streams) * lane.at.cell,
+                           lane.at.squared_error};
+        };
+        Running a = begin(lanes[0]), b = begin(lanes[1]), c = begin(lanes[2]), d = begin(lanes[3]);
+        std::int64_t* const of_points = words.data();
+        const char* const first_turn = reinterpret_cast<const char*>(turns.data());
+        for (std::size_t t = 0; t < count; ++t) {
+            step(first_turn, a, t, of_points);
+            step(first_turn, b, t, of_points + 1);
+            step(first_turn, c, t, of_points + 2);
+            step(first_turn, d, t, of_points + 3);
+        }
+        const Running* const ends[] = {&a, &b, &c, &d};
+        for (std::size_t k = 0; k < streams; ++k) {
+            lanes[k].at.cell = ends[k]->at / static_cast<std::int64_t>(streams);
+            lanes[k].at.squared_error = ends[k]->squared_error;
+        }
+    }
+
+    static void step(const char* turns_at, Running& now, std::size_t t, std::int64_t* of_points) {
+        const std::int64_t credited = now.at + 4 * (now.outcomes[t] & 1);
+        const Turn& turn = *reinterpret_cast<const Turn*>(turns_at + 8 * (now.at + credited));
+        const std::int64_t before = of_points[credited];
+        const std::int64_t sign = before + turn.gap;
+        of_points[credited] = before + turn.credit;
+        now.at = credited - 4 + 4 * static_cast<std::int64_t>(static_cast<std::uint64_t>(sign) >> 63);
+        now.squared_error += turn.squared;
+        now.said[t] = turn.says;
+    }
+};
 
 // Copies of one ladder, each with a row of outcomes. All that comes out has a row a stream, too.
 struct Streams {
@@ -39,37 +160,29 @@ struct Streams {
     }
 
   private:
+    // Each of the four goes through a quarter of the rows, one after the other: memory is then read
+    // and written in four runs, for which the processor is ready.
     void run(std::size_t first, std::size_t last) const {
-        std::size_t s = first;
-        for (; s + 1 < last; s += 2) {
-            const ByOutcome sides_a = begin(s), sides_b = begin(s + 1);
-            const std::uint8_t *ya = outcomes + s * rounds, *yb = ya + rounds;
-            double *pa = said + s * rounds, *pb = pa + rounds;
-            Position at_a = start.at, at_b = start.at;
-            for (std::size_t t = 0; t < rounds;) {
-                const std::size_t end = std::min(rounds, t + block);
-                Running a = at_a.start(), b = at_b.start();
-                for (; t < end; ++t) {
-                    pa[t] = step(sides_a, a, ya[t]);
-                    pb[t] = step(sides_b, b, yb[t]);
-                }
-                at_a.stop(a);
-                at_b.stop(b);
-            }
-            finish(s, at_a);
-            finish(s + 1, at_b);
+        const std::size_t quarter = Four::fits(start) ? (last - first) / Four::streams : 0;
+        Four four(start);
+        for (std::size_t s = first; s < first + quarter; ++s) {
+            std::array<Four::Lane, Four::streams> lanes;
+            for (std::size_t k = 0; k < Four::streams; ++k) lanes[k] = begin(s + k * quarter);
+            four.play(lanes, rounds);
+            for (std::size_t k = 0; k < Four::streams; ++k) finish(s + k * quarter, lanes[k].at);
         }
-        if (s == last) return;
-        Position at = start.at;
-        play(begin(s), at, outcomes + s * rounds, rounds, said + s * rounds);
-        finish(s, at);
+        for (std::size_t s = first + Four::streams * quarter; s < last; ++s) {
+            Four::Lane lane = begin(s);
+            play(start.sides(lane.biases), lane.at, lane.outcomes, rounds, lane.said);
+            finish(s, lane.at);
+        }
     }
 
     std::int64_t* biases_of(std::size_t s) const { return biases + s * start.points.size(); }
 
-    ByOutcome begin(std::size_t s) const {
+    Four::Lane begin(std::size_t s) const {
         std::copy(start.biases.begin(), start.biases.end(), biases_of(s));
-        return start.sides(biases_of(s));
+        return {outcomes + s * rounds, said + s * rounds, start.at, biases_of(s)};
     }
 
     void finish(std::size_t s, const Position& at) const {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -35,8 +37,9 @@ def opened(
         As for `truecast.files.guess`.
     """
     try:
-        from truecast.files import guess, open_table
-        from truecast.files.columns import brief
+        with _uncollected():
+            from truecast.files import guess, open_table
+            from truecast.files.columns import brief
     except ImportError as error:
         raise Refusal("reading files needs Polars: pip install 'truecast[cli]'") from error
     with open_table(file, follow=follow) as table:
@@ -56,6 +59,23 @@ def opened(
             )
             say(f"{table.name}: outcome {brief(repr(names.outcome))}{taken}")
         yield table, names
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the collector of cycles away from a large import, now and at the end of the process.
+
+    It would go through all that is imported a dozen times, and find nothing to collect.
+    """
+    if "polars" in sys.modules or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 class Reopened:

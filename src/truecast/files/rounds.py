@@ -162,6 +162,8 @@ class _RoundsReader:
 
     def rounds(self, chunk: Chunk, skip_bad: bool) -> Rounds:
         columns = {name: self._numbers(chunk, name) for name in self._numeric}
+        if not self._names.labels and not chunk.bad.rows and self._all_valid(columns):
+            return self._found(columns, chunk, 0)
         good = {name: self._valid(name, values, chunk) for name, values in columns.items()}
         if self._names.labels:
             good[_SUM] = self._normalized(columns, np.logical_and.reduce(list(good.values())))
@@ -169,8 +171,31 @@ class _RoundsReader:
         if chunk.bad.rows or not keep.all():
             self._refuse_or_remember(chunk, good, keep, skip_bad)
         skipped = chunk.bad.rows + int(len(keep) - keep.sum())
+        found = self._found(columns, chunk, skipped)
+        if not keep.all():
+            found = found.at(np.flatnonzero(keep), skipped)
+        if found.weight is None:
+            return found
+        weight = _whole_or_real(found.weight)
+        if weight.dtype == np.int64:
+            self._refuse_heavy(found.place, weight)
+        return replace(found, weight=weight)
+
+    def _all_valid(self, columns: dict[str, NDArray[np.float64]]) -> bool:
+        """Whether there are only outcomes and scores, and all of them keep the rules.
+
+        This takes less time than which of them do.
+        """
         names = self._names
-        found = Rounds(
+        return (
+            names.weight is None
+            and all(_within_unit(columns[score]) for score in names.scores)
+            and _zero_or_one(columns[names.outcome])
+        )
+
+    def _found(self, columns: dict[str, NDArray[np.float64]], chunk: Chunk, skipped: int) -> Rounds:
+        names = self._names
+        return Rounds(
             columns[names.outcome],
             tuple(columns[name] for name in names.scores),
             None if names.weight is None else columns[names.weight],
@@ -180,14 +205,6 @@ class _RoundsReader:
             tuple(self._column(chunk, name) for name in names.also),
             chunk.place,
         )
-        if not keep.all():
-            found = found.at(np.flatnonzero(keep), skipped)
-        if found.weight is None:
-            return found
-        weight = _whole_or_real(found.weight)
-        if weight.dtype == np.int64:
-            self._refuse_heavy(found.place, weight)
-        return replace(found, weight=weight)
 
     def _normalized(
         self, columns: dict[str, NDArray[np.float64]], valid: NDArray[np.bool_]
@@ -428,6 +445,11 @@ class _RoundsReader:
 def _whole_or_real(weights: NDArray[np.float64]) -> NDArray[Any]:
     whole = bool((weights == np.floor(weights)).all() and (weights < 2.0**53).all())
     return weights.astype(np.int64) if whole else weights
+
+
+def _within_unit(values: NDArray[np.float64]) -> bool:
+    """Whether all are from 0 to 1; the least of some that are not numbers is not one."""
+    return not len(values) or bool(values.min() >= 0 and values.max() <= 1)
 
 
 def _zero_or_one(values: NDArray[np.float64]) -> bool:

@@ -29,10 +29,10 @@ __all__ = [
 MOST_FORECASTS = 1 << 24  # distinct ones that are kept apart: about 400 MB
 _LEAST_FORECASTS = 1 << 12  # that every group may have
 _MOST_GROUPS = 100_000
-_ROWS = 1 << 21  # counted at a time, at first
-_LEAST_ROWS, _MOST_ROWS = 1 << 16, 1 << 23  # and later, if there are few or many forecasts
+_ROWS = 1 << 21  # counted at a time, at first or with weights
+_LEAST_ROWS, _MOST_ROWS = 1 << 16, 1 << 23  # else, if there are few or many forecasts
 _TIMES = 8  # as many rows as there are forecasts
-_UNWEIGHTED = 2  # columns: outcomes and forecasts
+_SAMPLE = 1 << 12  # rows that show whether there are few forecasts
 
 Group = str | None
 
@@ -279,8 +279,9 @@ class GrowingTally:
         Real weights are rounded when parts are added: which parts there are must not depend on the
         forecasts.
         """
+        _, p, *weight = self._waiting[0]
         forecasts = self._tally.forecasts
-        if not forecasts or len(self._waiting[0]) > _UNWEIGHTED:
+        if weight or (not forecasts and _many_distinct(p)):
             return _ROWS
         return min(max(_TIMES * forecasts, _LEAST_ROWS), _MOST_ROWS)
 
@@ -303,6 +304,10 @@ class GrowingTally:
         """Return the tally of all that was added."""
         self._count(MOST_FORECASTS)
         return self._tally.compute()
+
+
+def _many_distinct(p: NDArray[np.float64]) -> bool:
+    return len(np.unique(p[:_SAMPLE])) > _SAMPLE // 2
 
 
 def _add_groups(groups: dict[Group, GrowingTally], part: Rounds, p: NDArray[np.float64]) -> None:

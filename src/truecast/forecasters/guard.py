@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core
 from truecast._renamed import renamed
@@ -15,6 +14,8 @@ from truecast.ledger import certify, ledger_state, numbers_of, promised
 from truecast.state import Saveable
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
     from truecast.certificate import ArcCertificate
 
 __all__ = ["BUDGETS", "Guard"]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 from truecast import measures
 from truecast._threads import each, threads
-from truecast.class_tally import ClassTally, as_class_tally, of_classes
 from truecast.tally import Tally, as_tally
 
 if TYPE_CHECKING:
+    from truecast.class_tally import ClassTally
     from truecast.measures import Bins, ClassReport, ReliabilityCurve, Report
 
 __all__ = ["FIGURES", "measure", "parts_besides", "some_figures"]
@@ -88,6 +88,8 @@ def measure(
     >>> classes.accuracy, classes.classwise.sum, classes.confidence
     (0.5, 0.3125, 0.15625)
     """
+    from truecast.class_tally import as_class_tally, of_classes
+
     if of_classes(y_true, y_prob, labels):
         from truecast.measures.class_report import measure_classes
 

@@ -6,7 +6,7 @@ One p-value covers everything that it marks.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
+from truecast._threads import both
 from truecast.measures.binned import wilson
 from truecast.measures.pooling import Cells, Marks, cells_of, marks_of
 from truecast.measures.smooth import smooth_calibration_error, smooth_calibration_witness
-from truecast.measures.uncertainty import Uncertainty, resampled, resampled_tallies
+from truecast.measures.uncertainty import Uncertainty, as_tallies, draw_rounds, drawn, resampled
 from truecast.tally import Tally, as_tally
 
 __all__ = ["SIGNIFICANT", "Stretch", "Stretches", "stretches", "stretches_p_value", "witness_base"]
@@ -191,9 +192,14 @@ def stretches_of(
     if tally.weighted:
         return _unjudged(cells, marks)
     times = resamples or (_TIMES if len(cells.tally.p) <= _FEW else _FEWER_TIMES)
-    search = _Search(cells, marks, _simulated(cells.tally, marks.at, times, rng))
+    # the tables of the second take as long as the first; it draws nothing yet
+    simulated, draw = both(
+        lambda: _simulated(cells.tally, marks.at, times, rng), lambda: draw_rounds(cells.tally, rng)
+    )
+    search = _Search(cells, marks, simulated)
     error = smooth_calibration_error(tally) if error is None else error
-    return search.result(_uncertainty(error, cells.tally, search, level, times, rng))
+    others = as_tallies(cells.tally, drawn(draw, times))
+    return search.result(_uncertainty(error, others, search, level))
 
 
 def stretches_p_value(tally: Tally) -> float:
@@ -384,13 +390,10 @@ def _unjudged(cells: Cells, marks: Marks) -> Stretches:
 
 
 def _uncertainty(
-    error: float, coarse: Tally, search: _Search, level: float, times: int, rng: np.random.Generator
+    error: float, resamples: Iterable[Tally], search: _Search, level: float
 ) -> Uncertainty:
     """Return how sure the smooth error is, in agreement with all that was looked at."""
-    others = [
-        smooth_calibration_error(other)
-        for other in resampled_tallies(coarse, "confidence", times, rng)
-    ]
+    others = [smooth_calibration_error(other) for other in resamples]
     lower, upper = np.quantile(others, [(1 - level) / 2, (1 + level) / 2]).tolist()
     p_value = search.smooth_p_value
     by_chance = float(search.simulated.errors[1:].mean())

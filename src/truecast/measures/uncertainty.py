@@ -233,13 +233,18 @@ def resampled(
     """Yield zeros and ones of each resample, at the forecasts of the tally."""
     resamples = _check.whole_number("resamples", resamples, least=1, most=10**7)
     rng = _check.generator("random_state", random_state)
-    draw = _draw_calibrated(tally, rng) if kind == "consistency" else _draw_rounds(tally, rng)
+    draw = draw_calibrated(tally, rng) if kind == "consistency" else draw_rounds(tally, rng)
+    return drawn(draw, resamples)
+
+
+def drawn(draw: Callable[[int], _Counts], resamples: int) -> Iterator[_Counts]:
+    """Yield zeros and ones of each resample that this draws."""
     sizes = (min(_BATCH, resamples - start) for start in range(0, resamples, _BATCH))
     for zeros, ones in ahead(map(draw, sizes)):
         yield from zip(zeros, ones, strict=True)
 
 
-def _draw_calibrated(tally: Tally, rng: np.random.Generator) -> Callable[[int], _Counts]:
+def draw_calibrated(tally: Tally, rng: np.random.Generator) -> Callable[[int], _Counts]:
     """Return what draws zeros and ones, a row a resample, if the forecasts are calibrated."""
     weights, p = tally.weights, tally.p
     if tally.total > _core.DRAWN_BY_TABLES:
@@ -256,7 +261,7 @@ def _draw_calibrated(tally: Tally, rng: np.random.Generator) -> Callable[[int], 
     return draw
 
 
-def _draw_rounds(tally: Tally, rng: np.random.Generator) -> Callable[[int], _Counts]:
+def draw_rounds(tally: Tally, rng: np.random.Generator) -> Callable[[int], _Counts]:
     """Return what draws zeros and ones, a row a resample, of rounds drawn with replacement."""
     counts, cells = np.concatenate((tally.zeros, tally.ones)), len(tally.p)
     if tally.total > _core.DRAWN_BY_TABLES:
@@ -283,8 +288,13 @@ def _drawn(
 def resampled_tallies(
     tally: Tally, kind: str, resamples: int, random_state: int | np.random.Generator | None
 ) -> Iterator[Tally]:
-    """Yield each resample as a tally: without checks, which would cost more than most measures."""
-    for zeros, ones in resampled(tally, kind, resamples, random_state):
+    """Yield each resample as a tally."""
+    return as_tallies(tally, resampled(tally, kind, resamples, random_state))
+
+
+def as_tallies(tally: Tally, draws: Iterator[_Counts]) -> Iterator[Tally]:
+    """Yield resamples as tallies: without checks, which would cost more than most measures."""
+    for zeros, ones in draws:
         seen = zeros + ones > 0
         if seen.all():
             yield Tally._of(tally.p, zeros, ones, int(tally.total))

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core
 from truecast import state as saving
@@ -34,6 +33,8 @@ from truecast.recalibrate.tickets import (
 from truecast.state import require_entries
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
     from truecast.certificate import ArcCertificate
     from truecast.recalibrate.table import ScoreTable
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from truecast import _core
 from truecast.columns import Columns, packed, unpacked
 from truecast.errors import StateError
 from truecast.ledger import AIM, is_placed
 from truecast.state import Entry, Saveable, kinds_of, require_entries
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["Ticket", "Tickets"]
 

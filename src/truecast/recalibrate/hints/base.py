@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core
 from truecast._renamed import renamed
 from truecast.errors import InputError, StateError
 from truecast.state import Entry, Saveable, kinds_of, require_entries
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["Hint"]
 

@@ -203,7 +203,7 @@ class ClassMix {
     // Shares of the weight that they start with, where the model has one: temperature scaling has
     // the least to learn, and a matrix the most.
     static constexpr double of_temperature = 6.0, of_vector = 0.5, of_matrix = 0.25, of_each = 2.0;
-    static constexpr double unproved = 20.0;  // outcomes: the model keeps a quarter of the say
+    static constexpr double unproved = 20.0;  // after as many outcomes that is a quarter: `trust`
     static constexpr double patience = 25.0;  // outcomes this late teach half as much
     static constexpr double share = 0.001;    // of all weight, handed out anew in a round
 
@@ -213,8 +213,8 @@ class ClassMix {
         normalise(q);
     }
 
-    // Nobody has learned much from a few outcomes: until there are more, the model has a part of its
-    // own, which does not depend on weights.
+    // Nobody has learned much from a few outcomes: until there are more, the model has a part of
+    // its own, which does not depend on weights.
     void trust(const Numbers& p) {
         const double root = unproved / (unproved + rounds), part = root * root;
         for (std::size_t k = 0; k < count; ++k) mixed[k] += part * (p[k] - mixed[k]);

@@ -22,9 +22,9 @@ struct Nudge {
         double gain, before;
     };
     // Half of the gain: right forecasts lose a third less, and 14 streams keep an eighth more of
-    // smooth error; twice of it: half more, and an eighth less. With 500, 1,000, 2,000 before, right
-    // forecasts lose .16, .12, .08 % in 2,000 rounds; on real streams the median is the same within
-    // .005 %.
+    // smooth error; twice of it: half more, and an eighth less. With 500, 1,000, 2,000 before,
+    // right forecasts lose .16, .12, .08 % in 2,000 rounds; on real streams the median is the same
+    // within .005 %.
     static constexpr Drive of_two{0.25, 1000.0};
     // Errors of several classes add up, also those that are due to chance: later, but then stronger
     // (docs/classes.md, section 6).

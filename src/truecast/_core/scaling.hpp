@@ -88,7 +88,8 @@ struct VectorScaling {
         }
     }
     Entries entries() {
-        return {{"slopes", row(slopes), -most, most, "of vector scaling, one a class, without what the temperature has above 1"},
+        return {{"slopes", row(slopes), -most, most,
+                 "of vector scaling, one a class, without what the temperature has above 1"},
                 {"offsets", row(offsets), -most, most, "of vector scaling"},
                 {"a", row(a), pull_offset / 2.0, huge, "curvature of its offsets"},
                 {"b", row(b), -huge, huge, "mixed curvature"},
@@ -101,9 +102,10 @@ struct VectorScaling {
     }
 };
 
-// softmax((a - 1) x + W (x, 1)), for the slope a of the temperature; a matrix as Dirichlet
-// calibration has it: recursive least squares a class, from the identity, with the curvature |error| / 2 as in Platt. What it forgets must not wind up where
-// outcomes teach nothing: the inverse curvature grows no further than it was at first.
+// softmax((a - 1) x + W (x, 1)), for the slope a of the temperature; W as Dirichlet calibration has
+// it: recursive least squares a class, from the identity, with the curvature |error| / 2 as in
+// Platt. What it forgets must not wind up where outcomes teach nothing: the inverse curvature grows
+// no further than it was at first.
 struct MatrixScaling {
     static constexpr double pull = 5.0, most = 64.0;
     static constexpr double tiny = 1e-12;            // so that no curvature is 0

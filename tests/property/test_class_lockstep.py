@@ -152,11 +152,12 @@ class Members:
 
     def __init__(self, classes: int) -> None:
         self.each = [tc.hints.Mix() for _ in range(classes)]
+        temperature = class_hints.Temperature()
         self.members: list[class_hints.Member] = [
-            class_hints.Temperature(),
-            class_hints.Vector(classes),
-            class_hints.Matrix(classes, 1.0),
-            class_hints.Matrix(classes, 0.998),
+            temperature,
+            class_hints.Vector(classes, temperature),
+            class_hints.Matrix(classes, 1.0, temperature),
+            class_hints.Matrix(classes, 0.998, temperature),
         ]
         self.mixture = class_hints.Mixture(matrices=2)
 

@@ -78,6 +78,8 @@ struct ClassGuard : Guard {
         groups.resize(count);
         tops.groups.resize(count);
         for (std::uint32_t k = 0; k < count; ++k) classes.push_back(k);
+        // Two classes are the recalibrator for two.
+        for (Nudge& push : pushes) push.drive = count > 2 ? Nudge::of_many : Nudge::of_two;
     }
 
     std::size_t count() const { return pushes.size(); }

@@ -97,8 +97,10 @@ class ClassMix {
         said.resize(across ? 4 + matrices.size() : 1);
         weights.assign(said.size(), 1.0);
         if (across) {
+            std::fill(weights.begin() + 3, weights.end(), of_matrix);
             weights[1] = of_temperature;
-            std::fill(weights.begin() + 3, weights.end() - 1, of_matrix);
+            weights[2] = of_vector;
+            weights.back() = of_each;
         }
         normalise(weights);
         mixed.resize(classes);
@@ -128,12 +130,15 @@ class ClassMix {
         if (across) {
             said[0] = from.p;
             temperature.say(from.x, said[1]);
-            vector.say(from.x, said[2]);
-            for (std::size_t i = 0; i < matrices.size(); ++i) matrices[i].say(from.x, said[3 + i]);
+            const double more = temperature.slope - 1.0;
+            vector.say(from.x, more, said[2]);
+            for (std::size_t i = 0; i < matrices.size(); ++i)
+                matrices[i].say(from.x, more, said[3 + i]);
         }
         std::fill(mixed.begin(), mixed.end(), 0.0);
         for (std::size_t i = 0; i < said.size(); ++i)
             for (std::size_t k = 0; k < count; ++k) mixed[k] += weights[i] * said[i][k];
+        if (across) trust(from.p);
         normalise(mixed);
         last = from.given;
         fresh = true;
@@ -195,9 +200,10 @@ class ClassMix {
     const std::vector<std::unique_ptr<Hint>>& each() const { return own; }
 
   private:
-    // Shares of the weight that they start with, where others have one: temperature scaling has the
-    // least to learn, and a matrix the most. With 3 and 1, short streams lose up to 1.6 % more.
-    static constexpr double of_temperature = 6.0, of_matrix = 1.0 / 3.0;
+    // Shares of the weight that they start with, where the model has one: temperature scaling has
+    // the least to learn, and a matrix the most.
+    static constexpr double of_temperature = 6.0, of_vector = 0.5, of_matrix = 0.25, of_each = 2.0;
+    static constexpr double unproved = 20.0;  // after as many outcomes that is a quarter: `trust`
     static constexpr double patience = 25.0;  // outcomes this late teach half as much
     static constexpr double share = 0.001;    // of all weight, handed out anew in a round
 
@@ -205,6 +211,13 @@ class ClassMix {
         q.resize(count);
         for (std::size_t k = 0; k < count; ++k) q[k] = own[k]->predict(&from.scores[k]);
         normalise(q);
+    }
+
+    // Nobody has learned much from a few outcomes: until there are more, the model has a part of
+    // its own, which does not depend on weights.
+    void trust(const Numbers& p) {
+        const double root = unproved / (unproved + rounds), part = root * root;
+        for (std::size_t k = 0; k < count; ++k) mixed[k] += part * (p[k] - mixed[k]);
     }
 
     static void normalise(Numbers& q) {

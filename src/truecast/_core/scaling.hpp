@@ -52,7 +52,8 @@ struct Temperature {
     }
 };
 
-// softmax(a_k x_k + b_k): for each class the Newton steps of Platt.
+// softmax(a x_k + (a_k - 1) x_k + b_k), for the slope a of the temperature: for each class the
+// Newton steps of Platt. They learn only what one slope for all classes leaves to be learned.
 struct VectorScaling {
     static constexpr double keep = 0.999, pull_slope = 8.0, pull_offset = 2.0;
     static constexpr double most = 64.0;
@@ -65,9 +66,10 @@ struct VectorScaling {
           b(classes, 0.0),
           c(classes, pull_slope) {}
 
-    void say(const Numbers& x, Numbers& q) const {
+    // `more`: the temperature's slope, less 1.
+    void say(const Numbers& x, double more, Numbers& q) const {
         q.resize(x.size());
-        for (std::size_t k = 0; k < x.size(); ++k) q[k] = slopes[k] * x[k] + offsets[k];
+        for (std::size_t k = 0; k < x.size(); ++k) q[k] = (more + slopes[k]) * x[k] + offsets[k];
         softmax(q);
     }
     void learn(const Numbers& x, const Numbers& q, std::size_t y, double weight) {
@@ -86,7 +88,8 @@ struct VectorScaling {
         }
     }
     Entries entries() {
-        return {{"slopes", row(slopes), -most, most, "of vector scaling, one a class"},
+        return {{"slopes", row(slopes), -most, most,
+                 "of vector scaling, one a class, without what the temperature has above 1"},
                 {"offsets", row(offsets), -most, most, "of vector scaling"},
                 {"a", row(a), pull_offset / 2.0, huge, "curvature of its offsets"},
                 {"b", row(b), -huge, huge, "mixed curvature"},
@@ -99,9 +102,10 @@ struct VectorScaling {
     }
 };
 
-// softmax(W (x, 1)), as Dirichlet calibration has it: recursive least squares a class, from the
-// identity, with the curvature |error| / 2 as in Platt. What it forgets must not wind up where
-// outcomes teach nothing: the inverse curvature grows no further than it was at first.
+// softmax((a - 1) x + W (x, 1)), for the slope a of the temperature; W as Dirichlet calibration has
+// it: recursive least squares a class, from the identity, with the curvature |error| / 2 as in
+// Platt. What it forgets must not wind up where outcomes teach nothing: the inverse curvature grows
+// no further than it was at first.
 struct MatrixScaling {
     static constexpr double pull = 5.0, most = 64.0;
     static constexpr double tiny = 1e-12;            // so that no curvature is 0
@@ -123,11 +127,12 @@ struct MatrixScaling {
         }
     }
 
-    void say(const Numbers& x, Numbers& q) const {
+    // `more`: the temperature's slope, less 1.
+    void say(const Numbers& x, double more, Numbers& q) const {
         q.resize(x.size());
         for (std::size_t k = 0; k < x.size(); ++k) {
             const double* w = rows.data() + k * wide;
-            double z = w[x.size()];
+            double z = w[x.size()] + more * x[k];
             for (std::size_t j = 0; j < x.size(); ++j) z += w[j] * x[j];
             q[k] = z;
         }

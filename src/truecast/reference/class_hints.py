@@ -73,18 +73,21 @@ class Temperature:
 
 
 class Vector:
-    """softmax(a_k x_k + b_k)."""
+    """softmax(a x_k + (a_k - 1) x_k + b_k), for the slope a of the temperature."""
 
     keep, pull_slope, pull_offset = 0.999, 8.0, 2.0
 
-    def __init__(self, classes: int) -> None:
+    def __init__(self, classes: int, temperature: Temperature) -> None:
+        self.temperature = temperature
         self.slopes, self.offsets = [1.0] * classes, [0.0] * classes
         self.a, self.b = [self.pull_offset] * classes, [0.0] * classes
         self.c = [self.pull_slope] * classes
 
     def say(self, x: Row) -> Row:
         """What it says."""
-        return softmax([self.slopes[k] * each + self.offsets[k] for k, each in enumerate(x)])
+        more = self.temperature.slope - 1.0
+        logits = zip(self.slopes, x, self.offsets, strict=True)
+        return softmax([(more + slope) * each + offset for slope, each, offset in logits])
 
     def learn(self, x: Row, q: Row, y: int, weight: float = 1.0) -> None:
         """Take the Newton step of Platt in each class."""
@@ -104,11 +107,15 @@ class Vector:
 
 
 class Matrix:
-    """softmax(W (x, 1)), recursive least squares a class."""
+    """softmax((a - 1) x + W (x, 1)), for the slope a of the temperature.
+
+    Recursive least squares a class.
+    """
 
     pull = 5.0
 
-    def __init__(self, classes: int, keep: float) -> None:
+    def __init__(self, classes: int, keep: float, temperature: Temperature) -> None:
+        self.temperature = temperature
         self.keep, self.wide = keep, classes + 1
         self.rows = [[float(j == k) for j in range(self.wide)] for k in range(classes)]
         self.inverse = [self._start() for _ in range(classes)]
@@ -120,8 +127,9 @@ class Matrix:
     def say(self, x: Row) -> Row:
         """What it says."""
         z = []
-        for row in self.rows:
-            sum_ = row[-1]
+        more = self.temperature.slope - 1.0
+        for k, row in enumerate(self.rows):
+            sum_ = row[-1] + more * x[k]
             for j, each in enumerate(x):
                 sum_ += row[j] * each
             z.append(sum_)
@@ -165,15 +173,17 @@ class Matrix:
 class Mixture:
     """Members weighted by exp(-their Brier scores), with a fixed share.
 
-    Of what they start with, temperature scaling has six shares, a matrix a third and all others
-    one.
+    Of what they start with, the model has one share, temperature scaling six, vector scaling a
+    half, a matrix a quarter, and the hints of each class two. Besides, the model has a part of what
+    is said that falls with the number of outcomes.
     """
 
-    share = 0.001
+    share, unproved = 0.001, 20.0
 
     def __init__(self, matrices: int) -> None:
-        shares = [1.0, 6.0, 1.0, *[1.0 / 3.0] * matrices, 1.0]
+        shares = [1.0, 6.0, 0.5, *[0.25] * matrices, 2.0]
         self.weights = [each / sum(shares) for each in shares]
+        self.rounds = 0.0
 
     def say(self, said: Sequence[Row]) -> Row:
         """The weighted mean of what the members say, normalised."""
@@ -181,6 +191,8 @@ class Mixture:
         for w, q in zip(self.weights, said, strict=True):
             for k, each in enumerate(q):
                 mixed[k] += w * each
+        part = (self.unproved / (self.unproved + self.rounds)) ** 2
+        mixed = [each + part * (p - each) for each, p in zip(mixed, said[0], strict=True)]
         total = 0.0
         for each in mixed:
             total += each
@@ -188,6 +200,7 @@ class Mixture:
 
     def learn(self, said: Sequence[Row], y: int, pace: float = 1.0) -> None:
         """Weigh the members by what they said."""
+        self.rounds += 1.0
         total = 0.0
         for i, q in enumerate(said):
             loss = 0.0

@@ -23,8 +23,6 @@ _CLOSE = 5e-8  # what best_prices asks for
 _ITERATIONS = 500
 _ROUNDS = 8
 _GRID = 1 << 8  # nodes to start with, besides the forecasts
-_COARSE = 1 << 5  # the same, if forecasts are few: another round costs less than more nodes then
-_FEW = 1 << 10
 _MOST_NODES = 1 << 21  # of more forecasts, every second, third, ... is one
 _FEW_NODES = 1 << 16  # the same, if the bounds may be as wide as this:
 _WIDE = 1e-3
@@ -156,9 +154,8 @@ def _first_nodes(tally: Tally, most: int) -> Array:
     _, zeros, ones = isotonic_blocks(tally.zeros, tally.ones)
     rates = ones / (zeros + ones)  # where calibrated forecasts are likely to be
     forecasts = tally.p[:: 1 + len(tally.p) // most]
-    grid = _COARSE if len(tally.p) < _FEW else _GRID
     return np.concatenate(
-        (np.linspace(0, 1, grid + 1), rates[:: 1 + len(rates) // grid], forecasts)
+        (np.linspace(0, 1, _GRID + 1), rates[:: 1 + len(rates) // _GRID], forecasts)
     )
 
 

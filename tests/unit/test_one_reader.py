@@ -19,6 +19,7 @@ from click.testing import CliRunner
 import truecast as tc
 from truecast.cli import main
 from truecast.files import guess, open_table, rounds, tallies
+from truecast.files.cells import as_option
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -350,7 +351,7 @@ FILES = {
         ["--positive", "Won"],
     ),
     "numbers.csv": ("y,p\n2,0.5\n1,0.25\n2.0,0.125\n", ["--positive", "2"]),
-    "percent.csv": ("y,p\n1,50%\n0,25 %\n1,12.5\n", ["--percent"]),
+    "percent.csv": ("y,p\n1,50%\n0,25 %\n1,12.5%\n", ["--percent"]),
     "percent.jsonl": ('{"y":1,"p":50}\n{"y":0,"p":25}\n{"y":1,"p":12.5}\n', ["--percent"]),
     "commas.csv": ("y;p\n1;0,5\n0;0,25\n1;,125\n", ["--decimal", ","]),
     "quoted.csv": ('y,p\n1,"0,5"\n0,"0,25"\n1,"0,125"\n', ["--decimal", ","]),
@@ -359,7 +360,7 @@ FILES = {
         ["--decimal", ","],
     ),
     "all.csv": (
-        "y;p\nja;50\nnein;25,0%\nja;12,5%\n",
+        "y;p\nja;50%\nnein;25,0%\nja;12,5%\n",
         ["--positive", "ja", "--percent", "--decimal", ","],
     ),
 }
@@ -469,6 +470,53 @@ def test_percentages_without_a_sign_are_recognised() -> None:
     assert "line 3: p must be a percentage from 0 to 100, got '101'\n" in done.stderr
     done = run("measure", "-", text="y,p\n1,50\n0,0.5\n0,700\n")
     assert done.stderr.endswith("got '50'\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "y,p\n1,30%\n0,0.4\n",
+            "line 3: p must have a % sign in all rows or in none (--percent), "
+            "got '0.4' here and one in line 2: write all of them alike",
+        ),
+        ("y,p\n1,0.4\n0,\n0,30 %\n", "line 4: p must have a % sign in all rows or in none "),
+        ("y,p\n" + "1,40\n" * 50 + "0,30%\n", "got '30%' here and none in line 2"),
+        ('{"y":1,"p":40}\n{"y":1,"p":"30%"}\n', "got '30%' here and none in line 1"),
+    ],
+)
+def test_a_sign_in_some_cells_only_is_refused(text: str, said: str) -> None:
+    with patch("truecast.files.records._BLOCK", 20):
+        done = run("measure", "-", "--percent", "--skip-bad", text=text)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "positive"),
+    [
+        ("WAHR FALSCH", "WAHR"),
+        ("FALSCH WAHR", "WAHR"),
+        ("FALSCH", "wahr"),
+        ("no sí", "sí"),
+        ("No maybe", "maybe"),
+        ("não sim", "sim"),
+        ("nie tak", "tak"),
+        ("faux vrai", "vrai"),
+    ],
+)
+def test_the_likely_outcome_is_suggested(words: str, positive: str) -> None:
+    text = "y,p\n" + "".join(f"{word},0.5\n" for word in words.split())
+    done = run("measure", "-", text=text)
+    assert done.stderr.endswith(
+        f": if {positive!r} counts as 1, use {as_option('positive', positive)}\n"
+    )
+
+
+def test_either_outcome_is_suggested_if_nobody_knows() -> None:
+    done = run("measure", "-", text="y,p\nsurvived,0.5\ndied,0.5\n")
+    said = ": use --positive survived or --positive died, whichever counts as 1\n"
+    assert done.stderr.endswith(said)
 
 
 def test_parquet_with_words_and_text_is_read_if_asked_for(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -32,8 +33,8 @@ _CELLS = {
 _CLASSES = {
     "class_scores": click.option(
         "--scores", "class_scores", metavar="NAMES",
-        help="Columns of probabilities of several classes, with commas between them.  "
-        "[default: guessed]",
+        help="Columns of probabilities of several classes, with commas between them; a name with "
+        "a comma in quotes: '\"a,b\",c'.  [default: guessed]",
     ),
     "classes": click.option(
         "--classes", metavar="NAMES",
@@ -80,7 +81,16 @@ def _for_guess(given: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
 
 
 def _comma_separated(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(part.strip() for part in text.split(","))
+    """Return the names in a line of CSV: one with a comma stands in quotes."""
+    if text is None:
+        return None
+    try:
+        rows = [*csv.reader([text], skipinitialspace=True, strict=True)]
+    except csv.Error as error:
+        raise click.UsageError(
+            f"names with commas between them must be one line of CSV, got {text!r}: {error}"
+        ) from None
+    return tuple(part.strip() for part in rows[0]) if rows else ()
 
 
 class _Resamples(click.types.IntParamType):

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from truecast import _core
 from truecast._atomic import in_the_way, open_no_link, sync
 from truecast.errors import FileError
+from truecast.files.cells import CellFormat
 from truecast.files.packing import pack, packed_by
 from truecast.files.rounds import Rounds
 from truecast.files.source import Lines, OpenTable
@@ -71,7 +72,11 @@ def columns_of(table: OpenTable, new: Sequence[str]) -> list[str]:
 
 
 def open_output(
-    path: Path | None, table: OpenTable, new: Sequence[str], written: int | None = None
+    path: Path | None,
+    table: OpenTable,
+    new: Sequence[str],
+    written: int | None = None,
+    cells: CellFormat | None = None,
 ) -> Output:
     """Begin the rows of a table with new columns, or continue them.
 
@@ -85,10 +90,14 @@ def open_output(
         The names of the new columns.
     written
         How far it had come, as the mark says that `sync` gave; None to begin.
+    cells
+        How the table is read: so can the new columns be. They are percentages if its scores are,
+        and text has its decimal mark.
     """
+    how = CellFormat() if cells is None else cells
     if path is not None and table.kind == "parquet":
-        return _ParquetOutput(path, table, new, written)
-    return _TextOutput(path, table, new, written)
+        return _ParquetOutput(path, table, new, written, how)
+    return _TextOutput(path, table, new, written, how)
 
 
 def _ending_fits(path: Path, kind: str) -> bool:
@@ -177,9 +186,15 @@ _LONGEST = 1 << 20
 
 class _TextOutput(Output):
     def __init__(
-        self, path: Path | None, table: OpenTable, new: Sequence[str], written: int | None
+        self,
+        path: Path | None,
+        table: OpenTable,
+        new: Sequence[str],
+        written: int | None,
+        cells: CellFormat,
     ) -> None:
         self.path = path
+        self._cells = cells
         self._new = tuple(new)
         self._table_name = table.name
         self._separator: str = getattr(table, "separator", ",")
@@ -220,7 +235,8 @@ class _TextOutput(Output):
         return self._packer
 
     def write(self, rounds: Rounds, values: NDArray[np.float64]) -> None:
-        new = [pl.Series(f" {k}", column) for k, column in enumerate(values.T)]
+        values = _in_percent(values, self._cells)
+        new = [self._column(f" {k}", column) for k, column in enumerate(values.T)]
         if isinstance(rounds.whole, Lines):
             self._stream.write(self._joined(rounds.whole.block, self._text(pl.DataFrame(new))))
         elif isinstance(rounds.whole, pl.DataFrame):
@@ -235,6 +251,12 @@ class _TextOutput(Output):
                     for line, row in pairs
                 )
             )
+
+    def _column(self, name: str, values: NDArray[np.float64]) -> pl.Series:
+        column = pl.Series(name, values)
+        if self._cells.decimal == ".":
+            return column
+        return column.cast(pl.String).str.replace(".", self._cells.decimal, literal=True)
 
     def _text(self, frame: pl.DataFrame) -> bytes:
         text = io.BytesIO()
@@ -283,6 +305,10 @@ class _TextOutput(Output):
             self._raw.close()
 
 
+def _in_percent(values: NDArray[np.float64], cells: CellFormat) -> NDArray[np.float64]:
+    return values * 100 if cells.percent else values
+
+
 def _column_taken(name: str, column: str) -> FileError:
     return FileError(name, f"has a column {column!r} already: choose another name with --column")
 
@@ -306,9 +332,15 @@ class _ParquetOutput(Output):
     """A folder of pieces that become one file in the end: Parquet cannot be appended to."""
 
     def __init__(
-        self, path: Path, table: OpenTable, new: Sequence[str], written: int | None
+        self,
+        path: Path,
+        table: OpenTable,
+        new: Sequence[str],
+        written: int | None,
+        cells: CellFormat,
     ) -> None:
         self.path = path
+        self._cells = cells
         self._new = tuple(new)
         self._schema: dict[str, Any] = getattr(table, "schema", {}) | dict.fromkeys(new, pl.Float64)
         self._pieces = written or 0
@@ -321,7 +353,7 @@ class _ParquetOutput(Output):
 
     def write(self, rounds: Rounds, values: NDArray[np.float64]) -> None:
         if isinstance(rounds.whole, pl.DataFrame):
-            columns = zip(self._new, values.T, strict=True)
+            columns = zip(self._new, _in_percent(values, self._cells).T, strict=True)
             self._add(rounds.whole.with_columns(pl.Series(*column) for column in columns))
 
     def _add(self, frame: pl.DataFrame) -> None:

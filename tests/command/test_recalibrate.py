@@ -78,6 +78,25 @@ def test_all_columns_and_one_more_bit_for_bit_as_in_python(ending: str, groups: 
     assert sorted(path.name for path in Path().iterdir()) == sorted([source.name, target.name])
 
 
+@pytest.mark.parametrize("quoted", [True, False])
+def test_line_breaks_and_the_byte_order_mark_stay(quoted: bool) -> None:
+    frame = FRAME if quoted else FRAME.drop("when")
+    lines = frame.write_csv(line_terminator="\r\n").encode()
+    Path("scores.csv").write_bytes(b"\xef\xbb\xbf" + lines)
+    half = lines.index(b"\r\n", len(lines) // 2) + 2
+    Path("half.csv").write_bytes(b"\xef\xbb\xbf" + lines[:half])
+    assert run("recalibrate", "scores.csv", "-o", "out.csv").exit_code == 0
+    written = Path("out.csv").read_bytes()
+    assert written.startswith(b"\xef\xbb\xbf")
+    assert written.count(b"\r\n") == written.count(b"\n") == ROWS + 1
+    assert pl.read_csv("out.csv")["recalibrated"].to_list() == expected(FRAME)
+    for source in ("half.csv", "scores.csv"):
+        Path("log.csv").write_bytes(Path(source).read_bytes())
+        done = run("recalibrate", "log.csv", "-o", "grown.csv", "--state", "s.json")
+        assert done.exit_code == 0, done.output
+    assert Path("grown.csv").read_bytes() == written
+
+
 PERCENT = FRAME.with_columns(pl.col("p") * 100)
 COMMAS = FRAME.with_columns(pl.col("p").cast(pl.String).str.replace(".", ",", literal=True))
 

@@ -339,7 +339,7 @@ def test_duckdb_counts_parquet_without_polars(tmp_path: Path) -> None:
 # The options of the command
 
 
-def run(*words: object, text: str | None = None) -> Any:
+def run(*words: object, text: str | bytes | None = None) -> Any:
     return CliRunner().invoke(main, [*map(str, words)], input=text)
 
 
@@ -517,6 +517,33 @@ def test_either_outcome_is_suggested_if_nobody_knows() -> None:
     done = run("measure", "-", text="y,p\nsurvived,0.5\ndied,0.5\n")
     said = ": use --positive survived or --positive died, whichever counts as 1\n"
     assert done.stderr.endswith(said)
+
+
+def test_the_note_for_excel_is_left_out() -> None:
+    done = run("measure", "-", "--decimal", ",", "--json", text="sep=;\ny;p\n1;0,5\n0;0,2\n")
+    assert done.exit_code == 0, done.output
+    done = run("measure", "-", text="sep=;\ny;p\n1;2\n")
+    assert "line 3: p must be a probability" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "p,y\n.1,1\n#DIV/0!,1\n",
+            "got '#DIV/0!': correct the row, or use --skip-bad to leave such",
+        ),
+        ("p,y\n.1,1\n.2,Total 5\n", "got 'Total 5': correct the row, or use --skip-bad"),
+        ("p,y\n.1,1\n.1,1,3\n", "header, got 3: correct the row, or use --skip-bad to leave"),
+        ("p,p,y\n.1,.1,1\n", "has 2 columns 'p': rename all but one of them"),
+        (b"p,y,\xe9\n.1,1,1\n", "in Excel, save the file as 'CSV UTF-8', or convert it by iconv"),
+        ("p,y\n.1,1\n".encode("utf-16"), "convert it by iconv -f utf-16 -t utf-8"),
+    ],
+)
+def test_what_to_do_is_said(text: str | bytes, said: str) -> None:
+    done = run("measure", "-", text=text)
+    assert done.exit_code == 2
+    assert said in done.stderr
 
 
 def test_parquet_with_words_and_text_is_read_if_asked_for(tmp_path: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
+
+from truecast._names import of_one_line
 
 __all__ = ["Once", "OnceGroup", "arguments", "file_type"]
 
@@ -82,15 +83,12 @@ def _for_guess(given: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
 
 def _comma_separated(text: str | None) -> tuple[str, ...] | None:
     """Return the names in a line of CSV: one with a comma stands in quotes."""
-    if text is None:
-        return None
     try:
-        rows = [*csv.reader([text], skipinitialspace=True, strict=True)]
-    except csv.Error as error:
+        return None if text is None else of_one_line(text)
+    except ValueError as error:
         raise click.UsageError(
             f"names with commas between them must be one line of CSV, got {text!r}: {error}"
         ) from None
-    return tuple(part.strip() for part in rows[0]) if rows else ()
 
 
 class _Resamples(click.types.IntParamType):

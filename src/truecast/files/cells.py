@@ -267,8 +267,8 @@ def _hint_of_two_numbers(column: pl.Series, cells: CellFormat) -> str:
     if cells.positive is not None or not (column.dtype == pl.String or column.dtype.is_numeric()):
         return ""
     found = tuple(np.unique(numbers(column.drop_nulls(), cells)))
-    if 2 < len(found) <= _MOST_WORDS and found == tuple(range(int(found[0]), int(found[-1]) + 1)):
-        return _SEVERAL if found[0] >= 0 else ""
+    if 2 < len(found) <= _MOST_WORDS and found[0] in (0, 1) and (np.diff(found) == 1).all():
+        return _SEVERAL
     if found not in ((-1, 1), (1, 2)):
         return ""
     positive = f"{found[1]:.0f}"

@@ -297,9 +297,10 @@ def _numbers(column: pl.Series) -> NDArray[np.float64]:
 
 
 def _are_shares(values: NDArray[np.float64]) -> bool:
-    """Whether all numbers may be probabilities, or percentages."""
+    """Whether all numbers may be probabilities, or percentages, and not all are 0 or 1."""
     values = values[~np.isnan(values)]
-    return bool(len(values)) and bool(((values >= 0) & (values <= 100)).all())
+    inside = bool(((values >= 0) & (values <= 100)).all())
+    return inside and not np.isin(values, (0, 1)).all()
 
 
 def _beginnings(columns: Sequence[str], classes: Sequence[str]) -> list[tuple[str, str]]:

@@ -287,10 +287,11 @@ def _cells(text: str | None) -> list[tuple[str, str | None]]:
 def check_there(name: str, columns: Sequence[str], column: str | None, option: str) -> None:
     """Refuse a column that was given by an option and is not there, or several times."""
     if column is not None and columns.count(column) != 1:
-        how_many = f"has {columns.count(column)} columns" if column in columns else "has no column"
-        raise FileError(
-            name, f"{how_many} {brief(repr(column))} ({option}); it has {_listed(columns)}"
-        )
+        called = f"{brief(repr(column))} ({option})"
+        if column in columns:
+            times = columns.count(column)
+            raise FileError(name, f"has {times} columns {called}: rename all but one of them")
+        raise FileError(name, f"has no column {called}; it has {_listed(columns)}")
 
 
 def _likely(
@@ -333,6 +334,8 @@ def _likely(
             f"has several columns that may be the {option} ({_listed(found)}): name one with "
             f"{how.spelled(option)}"
         )
+        if len(set(found)) == 1:
+            reason = f"has {len(found)} columns {brief(repr(found[0]))}: rename all but one of them"
         raise FileError(name, reason)
     only = None
     if option == "outcome" and sample is not None and len(others) == len(set(others)):

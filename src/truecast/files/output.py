@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 from abc import ABC, abstractmethod
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -199,7 +200,12 @@ class _TextOutput(Output):
         self._table_name = table.name
         self._separator: str = getattr(table, "separator", ",")
         self._packed = None if path is None else packed_by(path)
-        header = _row([*table.columns, *new], self._separator) if table.kind == "csv" else b""
+        self._end = "\n"
+        header = b""
+        if table.kind == "csv" and table.records is not None:
+            self._end = table.records.end.decode()
+            names = _row([*table.columns, *new], self._separator, self._end)
+            header = BOM_UTF8 * table.records.marked + names
         if path is not None and written is None:
             _clear_part(path, self._begin(header))
         self._raw = _opened(path, written)
@@ -238,9 +244,10 @@ class _TextOutput(Output):
         values = _in_percent(values, self._cells)
         new = [self._column(f" {k}", column) for k, column in enumerate(values.T)]
         if isinstance(rounds.whole, Lines):
-            self._stream.write(self._joined(rounds.whole.block, self._text(pl.DataFrame(new))))
+            more = self._text(pl.DataFrame(new), "\n")
+            self._stream.write(self._joined(rounds.whole.block, more))
         elif isinstance(rounds.whole, pl.DataFrame):
-            self._stream.write(self._text(rounds.whole.with_columns(new)))
+            self._stream.write(self._text(rounds.whole.with_columns(new), self._end))
         elif rounds.whole is not None:
             self._refuse_twice(rounds.whole)
             end = self._entries()
@@ -258,18 +265,19 @@ class _TextOutput(Output):
             return column
         return column.cast(pl.String).str.replace(".", self._cells.decimal, literal=True)
 
-    def _text(self, frame: pl.DataFrame) -> bytes:
+    def _text(self, frame: pl.DataFrame, end: str) -> bytes:
         text = io.BytesIO()
-        frame.write_csv(text, include_header=False, separator=self._separator)
+        frame.write_csv(text, include_header=False, separator=self._separator, line_terminator=end)
         return text.getvalue()
 
-    def _joined(self, block: bytes, more: bytes) -> memoryview:
+    def _joined(self, block: bytes, more: bytes) -> memoryview | bytes:
         """Return lines with more at their ends: what the engine would write, without reading it."""
         joined = np.empty(len(block) + len(more) + 2, np.uint8)
         size = _core.join_lines(block, more, self._separator, joined)
         if size < 0:
             raise RuntimeError("as many values as lines were expected: please report this")
-        return joined[:size].data
+        lines = joined[:size].data
+        return lines if self._end == "\n" else bytes(lines).replace(b"\n", self._end.encode())
 
     def _refuse_twice(self, lines: list[bytes]) -> None:
         """Refuse JSON that has an entry of a new name already."""
@@ -322,9 +330,9 @@ def _opened(path: Path | None, written: int | None) -> IO[bytes]:
     return raw
 
 
-def _row(fields: list[str], separator: str) -> bytes:
+def _row(fields: list[str], separator: str, end: str) -> bytes:
     text = io.StringIO(newline="")
-    csv.writer(text, delimiter=separator, lineterminator="\n").writerow(fields)
+    csv.writer(text, delimiter=separator, lineterminator=end).writerow(fields)
     return text.getvalue().encode()
 
 

@@ -366,14 +366,14 @@ class _RoundsReader:
                 raise FileError(self._table.name, reason, place)
             if len(self._reasons) == _MOST_REASONS:
                 return
-            self._reasons.append(f"{place}: {reason}")
+            self._reasons.append(f"{place}: {reason.removesuffix(self._or_skip)}")
 
     def _bad_rows(
         self, chunk: Chunk, good: dict[str, NDArray[np.bool_]], keep: NDArray[np.bool_]
     ) -> Iterator[tuple[str, str]]:
         """Yield place and reason of each bad row; of those that are no rows at all, the first."""
         before, *first = chunk.bad.first
-        unread = [(place, reason) for place, reason in [first] if chunk.bad.rows]
+        unread = [(place, reason + self._or_skip) for place, reason in [first] if chunk.bad.rows]
         for row in np.flatnonzero(~keep).tolist():
             if before <= row:
                 yield from unread
@@ -432,7 +432,7 @@ class _RoundsReader:
             and all(_zero_or_one(self._numbers(chunk, score)) for score in scores)
         ):
             return _SWAPPED_COLUMNS
-        return self._hint(name, column, row)
+        return self._hint(name, column, row) or self._or_skip
 
     def _advice_on_nothing(self, is_outcome: bool) -> str:
         keep = (
@@ -440,7 +440,18 @@ class _RoundsReader:
             if is_outcome and self._unknown is not None
             else ""
         )
+        if not keep:
+            return self._skip
         return f"use {keep}{self._cells.spelled('skip_bad', True)} to leave such rows out"
+
+    @property
+    def _or_skip(self) -> str:
+        """What to do about a row if nothing else is known to help."""
+        return f": correct the row, or {self._skip}"
+
+    @property
+    def _skip(self) -> str:
+        return f"use {self._cells.spelled('skip_bad', True)} to leave such rows out"
 
     def _group(self, chunk: Chunk) -> pl.Series | None:
         first = self._names.group

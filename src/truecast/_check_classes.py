@@ -12,13 +12,24 @@ from numpy.typing import NDArray
 from truecast import _check
 from truecast.errors import InputError
 
-__all__ = ["MOST_CLASSES", "SLACK", "Label", "are_rows", "class_rounds", "without_prefix"]
+__all__ = [
+    "MOST_CLASSES",
+    "SLACK",
+    "Label",
+    "are_rows",
+    "class_rounds",
+    "readings",
+    "without_prefix",
+]
 
 Label = str | int
 
 MOST_CLASSES = 1 << 12  # so that the table of predicted against actual classes fits in memory
 SLACK = 1e-6  # by which a row of probabilities may miss a sum of 1
 _ROWS = "must have shape (rounds, classes), with at least two columns"
+_OPENING = r"[^_\s.:/(\[{-]*$"  # what follows the last separator or bracket
+_CLOSING = r"^[^_\s.:/)\]}%-]*"  # what comes before the first
+_DIGITS = "0123456789"
 _SEPARATOR = r"^(.*[_\s.:/-])[^_\s.:/-]*$"
 
 
@@ -93,8 +104,8 @@ def _columns_of(
     names: list[Any], given: tuple[Label, ...] | None, y_true: Any
 ) -> tuple[tuple[Label, ...], list[Any]]:
     """Return labels and the columns of a frame that belong to them, in the same order."""
-    bare = without_prefix([str(name) for name in names])
-    known = [dict(zip(keys, names, strict=True)) for keys in (map(str, names), bare)]
+    ways = readings([str(name) for name in names])
+    known = [dict(zip(keys, names, strict=True)) for keys in ways]
     if given is not None:
         for columns in known:
             if all(str(label) in columns for label in given):
@@ -104,7 +115,7 @@ def _columns_of(
         raise InputError("y_prob", rule, names)
     seen = _written(np.asarray(y_true))
     for columns in known:
-        if seen <= set(columns):
+        if seen <= set(columns) and len(columns) == len(names):
             return labels_of(_like(y_true, columns)), list(columns.values())
     if len(names) == 1:
         rule = "must have a column for each class: for outcomes 0 or 1, pass the one column itself"
@@ -113,7 +124,7 @@ def _columns_of(
         "y_true",
         f"must be named by the columns of y_prob ({', '.join(map(str, names))}); pass labels=, or "
         ".to_numpy() to go by position",
-        min(seen - set(known[1])),
+        min(seen.difference(*known) or seen),
     )
 
 
@@ -138,10 +149,49 @@ def without_prefix(names: Sequence[str]) -> list[str]:
     >>> without_prefix(["p_home", "p_draw", "p_away"])
     ['home', 'draw', 'away']
     """
+    shared = re.match(_SEPARATOR, _shared_beginning(names))
+    return [name[len(shared[1]) :] if shared else name for name in names]
+
+
+def _shared_beginning(names: Sequence[str]) -> str:
     first, last = min(names, default=""), max(names, default="")
     same = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
-    shared = re.match(_SEPARATOR, first[:same])
-    return [name[len(shared[1]) :] if shared else name for name in names]
+    return first[:same]
+
+
+def readings(names: Sequence[str]) -> list[list[str]]:
+    """Return what columns may call their classes: their names, less what all of them share.
+
+    The fewer letters are taken away, the earlier: nothing, then up to separators or brackets, then
+    all that is shared, but no part of a number.
+
+    Examples
+    --------
+    >>> readings(["P(a) %", "P(b) %"])
+    [['P(a) %', 'P(b) %'], ['P(a', 'P(b'], ['a) %', 'b) %'], ['a', 'b']]
+    """
+    if len(names) < 2:
+        return [list(names)]
+    begin = _shared_beginning(names)
+    end = _shared_beginning([name[len(begin) :][::-1] for name in names])[::-1]
+    if any(_splits_number(name, len(begin)) for name in names):
+        begin = begin.rstrip(_DIGITS)
+    if any(_splits_number(name, len(name) - len(end)) for name in names):
+        end = end.lstrip(_DIGITS)
+    begins = dict.fromkeys(["", re.sub(_OPENING, "", begin), begin])
+    ends = dict.fromkeys(["", re.sub(_CLOSING, "", end), end])
+    ways = [
+        [name[len(before) : len(name) - len(after)] for name in names]
+        for before in begins
+        for after in ends
+    ]
+    different = (way for place, way in enumerate(ways) if way not in ways[:place])
+    return [way for way in different if all(way) or way == list(names)]
+
+
+def _splits_number(name: str, at: int) -> bool:
+    """Whether there are digits at both sides of a place."""
+    return name[:at][-1:].isdecimal() and name[at:][:1].isdecimal()
 
 
 def class_numbers(y_true: Any, labels: Sequence[Label], *, stated: bool) -> NDArray[np.int64]:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
     "aligned",
+    "as_one_line",
     "counted",
     "cut_in_the_middle",
+    "of_one_line",
     "rounds_or_weight",
     "short_names",
     "terminal_width",
@@ -25,6 +27,44 @@ def counted(number: int, noun: str) -> str:
     ('1 row', '2,000 rows')
     """
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def as_one_line(names: Iterable[str]) -> str:
+    """Return names as one line of CSV: one that has a comma stands in quotes.
+
+    Examples
+    --------
+    >>> as_one_line(["home", "draw, or away"])
+    'home,"draw, or away"'
+    """
+    import csv
+    import io
+
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
+
+
+def of_one_line(line: str) -> tuple[str, ...]:
+    """Return the names in a line of CSV, without blanks around them.
+
+    Raises
+    ------
+    ValueError
+        If a quote is neither at the beginning nor at the end of a name.
+
+    Examples
+    --------
+    >>> of_one_line('home, "draw, or away"')
+    ('home', 'draw, or away')
+    """
+    import csv
+
+    try:
+        rows = [*csv.reader([line], skipinitialspace=True, strict=True)]
+    except csv.Error as error:
+        raise ValueError(str(error)) from None
+    return tuple(name.strip() for name in rows[0]) if rows else ()
 
 
 def rounds_or_weight(total: float) -> str:

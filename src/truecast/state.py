@@ -26,6 +26,7 @@ VERSION = 2
 _FORMAT = "truecast"
 _MAGIC = b"TRUECAST"
 _NOT_SAVED = "this is not a saved forecaster: "
+_A_NAME = "pass the text of the file, not its name"
 _HEAD = _MAGIC + bytes([VERSION])
 _LONGEST = 1 << 30  # letters of any text that is read
 _SMALL = 1 << 24  # letters that are read from however few bytes
@@ -53,11 +54,7 @@ def from_json(text: str, *kinds: str, oldest: int = 1) -> tuple[dict[str, Any], 
         saved = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         named = isinstance(text, str) and "{" not in text
-        what = (
-            "pass the text of the file, not its name"
-            if named
-            else f"it is cut off, or not JSON ({error})"
-        )
+        what = _A_NAME if named else f"it is cut off, or not JSON ({error})"
         raise StateError(f"{_NOT_SAVED}{what}") from error
     if not isinstance(saved, dict) or saved.get("format") != _FORMAT:
         raise StateError(_NOT_SAVED + 'it has no "format": "truecast"')
@@ -86,8 +83,9 @@ def from_json(text: str, *kinds: str, oldest: int = 1) -> tuple[dict[str, Any], 
 
 
 def reason(error: StateError) -> str:
-    """Return why something is not a saved forecaster, for a message that says so itself."""
-    return str(error).removeprefix(_NOT_SAVED)
+    """Return why a file is not a saved forecaster, for a message that says so itself."""
+    found = str(error).removeprefix(_NOT_SAVED)
+    return "it is not JSON" if found == _A_NAME else found
 
 
 def to_bytes(text: str) -> bytes:

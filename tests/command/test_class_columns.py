@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,17 @@ def run(tmp_path: Path, text: str, *words: str) -> tuple[int, str]:
         ("result,p_home,p_draw,p_away\nhome,.5,.3,.2\n", "'p_home', 'p_draw', 'p_away'"),
         # numbers, of which 2 has not come
         ("y,p_0,p_1,p_2\n0,.5,.25,.25\n1,.25,.5,.25\n", "'p_0', 'p_1', 'p_2'"),
+        # without a separator, in brackets
+        ("p0,p1,p2,y\n.2,.3,.5,0\n.1,.6,.3,1\n.5,.3,.2,0\n", "'p0', 'p1', 'p2'"),
+        ("p0,p1,p2,y\n.2,.3,.5,0\n.1,.6,.3,1\n.5,.3,.2,2\n", "'p0', 'p1', 'p2'"),
+        ("y,prob0,prob1,prob2\n0,.5,.25,.25\n1,.25,.5,.25\n", "'prob0', 'prob1', 'prob2'"),
+        ("y,class1,class2,class3\n1,.5,.25,.25\n3,.2,.5,.3\n", "'class1', 'class2', 'class3'"),
+        ("y,P(a),P(b),P(c)\na,.5,.25,.25\nb,.25,.5,.25\n", "'P(a)', 'P(b)', 'P(c)'"),
+        (
+            "y,pHome,pDraw,pAway,plan\nhome,.5,.3,.2,.1\ndraw,.2,.5,.3,.4\naway,.2,.5,.3,.4\n",
+            "'pHome', 'pDraw', 'pAway'",
+        ),
+        ("y,pHome,pDraw,pAway\nhome,.5,.3,.2\ndraw,.2,.5,.3\n", "'pHome', 'pDraw', 'pAway'"),
         # odds do not sum to 1
         (
             "result,odds_home,odds_away,p_home,p_away\nhome,2.5,1.5,.5,.5\naway,3,2,.25,.75\n",
@@ -50,6 +62,10 @@ def test_columns_are_guessed(tmp_path: Path, text: str, columns: str) -> None:
     ("text", "score"),
     [
         ("y,p_0,p_1\n0,.5,.5\n1,.25,.75\n", "p_1"),
+        ("y,p0,p1\n0,.5,.5\n1,.25,.75\n", "p1"),
+        ("y,p,q\n0,.5,.5\n1,.25,.75\n", "p"),
+        ("y,p,q,new\n0,.5,.5,0\n1,.25,.75,0\n", "p"),
+        ("y,p,x0,x1,x2\n0,.5,.25,3,1\n1,.5,.5,7,1\n", "p"),
         ("y,p,x_0,x_1,x_2\n0,.5,.25,3,1\n1,.5,.5,7,1\n", "p"),
     ],
 )
@@ -57,6 +73,36 @@ def test_outcomes_0_or_1_stay_so(tmp_path: Path, text: str, score: str) -> None:
     code, told = run(tmp_path, text)
     assert code == 0, told
     assert told.endswith(f"score '{score}'")
+
+
+@pytest.mark.parametrize(
+    ("columns", "outcomes"),
+    [
+        ("p0,p1,p2", "012"),
+        ("p_0,p_1,p_2", "012"),
+        ("p0,p1,p2", ["p0", "p1", "p2"]),
+        ("P(a),P(b),P(c)", "abc"),
+        ("P(a) %,P(b) %,P(c) %", "abc"),
+        ("pa,pb,pc", "abc"),
+        ("pa,pb,pc", "ABC"),
+    ],
+)
+def test_names_of_classes_are_those_of_outcomes(
+    tmp_path: Path, columns: str, outcomes: Sequence[str]
+) -> None:
+    rows = "".join(f".5,.3,.2,{outcome}\n" for outcome in outcomes)
+    code, told = run(tmp_path, f"{columns},y\n{rows}", "measure", "--scores", columns)
+    assert code == 0, told
+
+
+def test_names_may_have_commas_in_quotes(tmp_path: Path) -> None:
+    text = '"p, home",draw,y\n.5,.5,"a,b"\n.5,.5,draw\n'
+    options = "--scores", '"p, home", draw', "--classes", '"a,b",draw'
+    code, told = run(tmp_path, text, "measure", *options)
+    assert code == 0, told
+    code, told = run(tmp_path, text, "measure", "--scores", '"p, home"x,draw')
+    assert code == 2
+    assert "must be one line of CSV" in told
 
 
 HEAD = "result,p_home,p_draw,p_away\n"
@@ -96,7 +142,7 @@ TWO = "result,p_home,p_away,q_home,q_away\nhome,.5,.5,.5,.5\naway,.5,.5,.5,.5\n"
         (
             f"{HEAD}H,.5,.3,.2\nA,.4,.3,.3\nD,.2,.4,.4\n",
             (),
-            "If 'result' has several classes ('h', 'a', 'd'), name their columns with --scores "
+            "If 'result' has several classes ('H', 'A', 'D'), name their columns with --scores "
             "and, in the same order, the classes with --classes",
         ),
         (HEAD, (), "If 'result' has several classes, name their columns with --scores"),
@@ -116,6 +162,30 @@ TWO = "result,p_home,p_away,q_home,q_away\nhome,.5,.5,.5,.5\naway,.5,.5,.5,.5\n"
             f"{HEAD}{GAMES}",
             ("measure", "--score", "p_home"),
             "`report`, `recalibrate` and `watch` take the columns of all by --scores",
+        ),
+        (
+            "p,q,r,y\n.2,.3,.5,0\n.1,.6,.3,1\n",
+            (),
+            "has 3 columns that sum to 1 (p, q, r): if they are of several classes, name them with "
+            "--scores and, in the same order, the classes with --classes; if outcomes are 0 or 1, "
+            "name one with --score p",
+        ),
+        (
+            "p,y\n.2,0\n.1,1\n.2,2\n",
+            (),
+            "y must be an outcome, 0 or 1, got '2': if these are several classes, `truecast",
+        ),
+        (
+            "a,b,c,y\n.2,.3,.5,0\n.1,.6,.3,1\n.1,.6,.3,2\n",
+            ("measure", "--scores", "a,b,c"),
+            "y must be one of the classes a, b, c (--classes), got '0': no outcome so far ('0', "
+            "'1', '2') is one of them; give the classes as outcomes have them, in the order of "
+            "the columns, with --classes",
+        ),
+        (
+            "a,b,y\n.2,.8,0\n",
+            ("measure", "--scores", "a", "--classes", "a,b"),
+            "must have as many classes (--classes) as columns of scores (--scores), got 2 and 1",
         ),
         ("y,p\n0,.5\n1,.5\n", ("measure", "--normalize"), "--normalize is for several classes"),
     ],

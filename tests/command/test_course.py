@@ -66,7 +66,7 @@ def blocks(page: str) -> list[tuple[float, float]]:
     ]
 
 
-def test_percentages_are_so_before_only(tmp_path: Path) -> None:
+def test_percentages_are_so_before_and_after(tmp_path: Path) -> None:
     file, page = tmp_path / "rows.csv", tmp_path / "page.html"
     header, *lines = rows("date", DAYS).splitlines()
     cells = [line.split(",") for line in lines]

@@ -130,7 +130,11 @@ def test_the_text_says_what_each_figure_is(tmp_path: Path) -> None:
         ({"p_home": 1.9}, (), "line 2: p_home must be a probability from 0 to 1, got '1.9'"),
         ({"result": "abandoned"}, ("--scores", "p_home,p_draw,p_away"), "one of the classes home"),
         ({}, ("--scores", "p_home,p_gone"), "has no column 'p_gone' (--scores)"),
-        ({}, ("--scores", "p_home,p_draw", "--classes", "a,b,c"), "3 classes (--classes) in 2"),
+        (
+            {},
+            ("--scores", "p_home,p_draw", "--classes", "a,b,c"),
+            "as many classes (--classes) as columns of scores (--scores), got 3 and 2",
+        ),
         ({}, ("--scores", "p_home,p_home"), "each class once"),
         (
             {},

@@ -78,6 +78,52 @@ def test_all_columns_and_one_more_bit_for_bit_as_in_python(ending: str, groups: 
     assert sorted(path.name for path in Path().iterdir()) == sorted([source.name, target.name])
 
 
+@pytest.mark.parametrize("quoted", [True, False])
+def test_line_breaks_and_the_byte_order_mark_stay(quoted: bool) -> None:
+    frame = FRAME if quoted else FRAME.drop("when")
+    lines = frame.write_csv(line_terminator="\r\n").encode()
+    Path("scores.csv").write_bytes(b"\xef\xbb\xbf" + lines)
+    half = lines.index(b"\r\n", len(lines) // 2) + 2
+    Path("half.csv").write_bytes(b"\xef\xbb\xbf" + lines[:half])
+    assert run("recalibrate", "scores.csv", "-o", "out.csv").exit_code == 0
+    written = Path("out.csv").read_bytes()
+    assert written.startswith(b"\xef\xbb\xbf")
+    assert written.count(b"\r\n") == written.count(b"\n") == ROWS + 1
+    assert pl.read_csv("out.csv")["recalibrated"].to_list() == expected(FRAME)
+    for source in ("half.csv", "scores.csv"):
+        Path("log.csv").write_bytes(Path(source).read_bytes())
+        done = run("recalibrate", "log.csv", "-o", "grown.csv", "--state", "s.json")
+        assert done.exit_code == 0, done.output
+    assert Path("grown.csv").read_bytes() == written
+
+
+PERCENT = FRAME.with_columns(pl.col("p") * 100)
+COMMAS = FRAME.with_columns(pl.col("p").cast(pl.String).str.replace(".", ",", literal=True))
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize(
+    ("frame", "options"), [(PERCENT, ["--percent"]), (COMMAS, ["--decimal", ","])]
+)
+def test_new_columns_are_read_with_the_options_of_the_file(
+    ending: str, frame: pl.DataFrame, options: list[str]
+) -> None:
+    source, target = Path("scores" + ending), Path("out" + ending)
+    state = ["--state", "s.json", "--report", "page.html"]
+    for part in (frame[:1000], frame):
+        WRITE[ending](part, source)
+        done = run("recalibrate", source, "-o", target, *options, *state)
+        assert done.exit_code == 0, done.output
+    again = tc.read_rounds(
+        str(target),
+        score="recalibrated",
+        outcome="y",
+        percent="--percent" in options,
+        decimal="," if "," in options else ".",
+    )
+    assert again.arrays()[1].tolist() == pytest.approx(expected(FRAME), rel=1e-12)
+
+
 def test_prints_the_certificate_of_what_it_wrote_and_both_scores() -> None:
     FRAME.write_csv("scores.csv")
     done = run("recalibrate", "scores.csv", "-o", "out.csv", "--outcome", "y", "--score", "p")
@@ -287,6 +333,14 @@ def test_a_state_saved_in_python_is_gone_on_from() -> None:
     FRAME[1000:].write_csv("rest.csv")
     assert run("recalibrate", "rest.csv", "-o", "out.csv", "--state", "s.json").exit_code == 0
     assert pl.read_csv("out.csv")["recalibrated"].to_list() == expected(FRAME)[1000:]
+
+
+def test_a_file_that_is_no_state_is_named() -> None:
+    FRAME.write_csv("scores.csv")
+    Path("s.json").write_text("no state")
+    done = run("recalibrate", "scores.csv", "-o", "out.csv", "--state", "s.json")
+    said = "Error: s.json is not a saved recalibrator: it is not JSON; use a new --state"
+    assert done.stderr.splitlines()[-1] == said
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b'{"format": "truecast", "version": 1}'])

@@ -546,5 +546,5 @@ def test_sort_needs_a_time_and_a_column_must_be_there() -> None:
     Path("log.csv").write_text("y,p,when,when\n1,0.5,1,1\n")
     for option in ("--time", "--id"):
         done = run("recalibrate", "log.csv", "-o", "out.csv", option, "when")
-        said = f"Error: log.csv has 2 columns 'when' ({option}); it has y, p, when, when\n"
+        said = f"Error: log.csv has 2 columns 'when' ({option}): rename all but one of them\n"
         assert (done.exit_code, done.stderr.endswith(said)) == (2, True)

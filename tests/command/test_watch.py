@@ -78,6 +78,19 @@ def test_the_command_is_the_monitor() -> None:
     assert found["groups"]["JFK"]["evidence"] == m.groups["JFK"].evidence
 
 
+def test_alarms_of_groups_are_counted_and_listed() -> None:
+    FRAME.write_csv("a.csv")
+    options = (*ARGUMENTS, "--by", "place")
+    said = run("a.csv", *options).stdout.splitlines()
+    assert sum(line.startswith("ALARM") for line in said) == 3
+    assert "3 alarms, 2 of them of groups" in "\n".join(said)
+    found = json.loads(run("a.csv", *options, "--json").stdout)
+    score = found["scores"]["p"]
+    assert found["alarms"] == score["alarms"] == len(found["raised"]) == 3
+    assert sorted(str(each["group"]) for each in found["raised"]) == ["JFK", "LGA", "None"]
+    assert [group["alarms"] for group in score["groups"].values()] == [1, 1]
+
+
 def test_two_scores_side_by_side() -> None:
     FRAME.write_csv("a.csv")
     done = run("a.csv", *ARGUMENTS, "--score", "better")
@@ -169,6 +182,21 @@ def test_killed_while_it_saves_it_has_saved_or_not(monkeypatch: pytest.MonkeyPat
     assert tc.Monitor.from_json(Path("s.json").read_text()).state() == m.state()
 
 
+def test_a_state_says_which_options_it_was_begun_with() -> None:
+    FRAME.write_csv("a.csv")
+    run("a.csv", *ARGUMENTS, "--state", "s.json")
+    done = run("a.csv", *ARGUMENTS, "--state", "s.json", "--by", "place")
+    said = "a.csv begins with rows that the state has seen without --by: it must be as it was"
+    assert done.stderr.endswith(f"{said}\n")
+    done = run("a.csv", *ARGUMENTS, "--state", "s.json", "--mean-time", "1000")
+    assert "cannot change: --alpha 0.01; give the same ones, or use a new --state" in done.stderr
+    Path("t.json").write_text("p,y\n")
+    done = run("a.csv", *ARGUMENTS, "--state", "t.json")
+    assert (
+        done.stderr == "Error: t.json is not a saved monitor: it is not JSON; use a new --state\n"
+    )
+
+
 def test_standard_input_ends_with_an_exit_code() -> None:
     done = run("-", "--score", "p", "--outcome", "y", "--json", text=FRAME.write_csv())
     assert done.exit_code == 3
@@ -208,7 +236,7 @@ def test_a_state_keeps_its_promise() -> None:
     run("a.csv", *ARGUMENTS, "--state", "s.json")
     done = run("a.csv", *ARGUMENTS, "--state", "s.json", "--alpha", "0.05")
     assert done.exit_code == 2
-    assert "use a new state" in done.stderr
+    assert "or use a new --state" in done.stderr
     Path("s.json").write_text("nonsense")
     assert run("a.csv", *ARGUMENTS, "--state", "s.json").exit_code == 2
 
@@ -321,5 +349,8 @@ def test_classes_continue_from_a_state() -> None:
     refused = run("a.csv", *ARGUMENTS, "--state", "s.json")
     assert refused.exit_code == 2
     assert "has other options, which cannot change" in refused.stderr
-    done = run("games.csv", *CLASSES, "--by", "result")
-    assert done.exit_code == 2
+    with_groups = (*CLASSES, "--by", "result"), ("--once", "--by", "p_away")
+    for options in with_groups:
+        done = run("games.csv", *options)
+        assert done.exit_code == 2
+        assert "--by does not work with several classes yet" in done.stderr

@@ -195,6 +195,15 @@ def test_classes_are_those_of_a_recalibrator_for_classes() -> None:
     assert model.certificate.rounds == 301
 
 
+def test_other_labels_need_classes() -> None:
+    model = Recalibrated(naive_bayes.GaussianNB())
+    with pytest.raises(tc.InputError, match=r"for several classes pass classes=\(...\)"):
+        model.learn_one({"x": 1.0}, "a")
+    ticket = model.issue_one({"x": 1.0})
+    with pytest.raises(tc.InputError, match=r"for several classes pass classes=\(...\)"):
+        model.resolve_one(ticket, {"x": 1.0}, "a")
+
+
 def test_classes_have_groups_and_events_too() -> None:
     stream = list(datasets.ImageSegments().take(60))
     labels = tuple(sorted({y for _, y in stream}))

@@ -343,8 +343,12 @@ def test_more_classes_are_those_of_a_recalibrator_for_classes() -> None:
     order = np.random.RandomState(3).permutation(len(y))
     plain = tc.Recalibrator(classes=3, normalize=True)
     assert np.array_equal(model.forecasts_[order], plain.forecast_many(scores[order], y[order]))
-    assert model.certificate_ == plain.certificate
+    assert model.recalibrator_.certificate == plain.certificate
     assert model.classes_.tolist() == ["a", "b", "c"]
+    certificate = model.certificate_
+    assert [*certificate.classes] == ["a", "b", "c"]
+    assert certificate.worst in ("a", "b", "c")
+    assert certificate.lower_distance == model.recalibrator_.certificate.lower_distance
     assert abs(model.predict_proba(X).sum(axis=1) - 1).max() < 1e-14
     assert model.score(X, names) > 0.6
     tickets = model.issue(X[:3])

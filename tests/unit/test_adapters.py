@@ -23,6 +23,7 @@ from truecast.adapters import polars as of_polars  # noqa: E402
 
 BOTH = pytest.mark.parametrize("adapter", [of_duckdb, of_polars], ids=["duckdb", "polars"])
 NAMES = {"outcome": "y", "score": "p"}
+OR_SKIP = ": correct the row, or use read_rounds(..., skip_bad=True) to leave such rows out"
 
 
 def rounds(seed: int = 0, size: int = 2000) -> Any:
@@ -298,7 +299,7 @@ def test_numbers_after_many_integers_keep_their_decimals(
 @BOTH
 def test_late_outcomes_are_not_rounded(adapter: Any, tmp_path: Path) -> None:
     integers = text_file(tmp_path / "a.csv", "y,p\n" + "1,0.5\n" * 30_000 + "0.7,0.5\n")
-    fault = "line 30002", "y must be an outcome, 0 or 1, got '0.7'"
+    fault = "line 30002", f"y must be an outcome, 0 or 1, got '0.7'{OR_SKIP}"
     assert refused_file(adapter, integers) == fault
     assert (
         refused_file(
@@ -325,7 +326,8 @@ def test_text_that_turns_out_not_to_be_a_number(adapter: Any, tmp_path: Path) ->
     place, reason = refused_file(
         adapter, text_file(tmp_path / "a.csv", "y,p\n" + "1,0.5\n" * 30_000 + "1,rain\n")
     )
-    assert (place, reason) == ("line 30002", "p must be a probability from 0 to 1, got 'rain'")
+    said = f"p must be a probability from 0 to 1, got 'rain'{OR_SKIP}"
+    assert (place, reason) == ("line 30002", said)
 
 
 # Refusals

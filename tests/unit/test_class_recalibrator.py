@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import truecast as tc
@@ -205,6 +206,40 @@ def test_rows_may_be_normalised() -> None:
         r.predict([0.0, 0.0, 0.0])
     near = tc.Recalibrator(classes=3).predict([0.5, 0.25, 0.2500004])
     assert near.sum() == pytest.approx(1.0, abs=1e-15)
+
+
+def test_names_may_be_those_of_numpy() -> None:
+    for names in (["a", "b"], [3, 7]):
+        r = tc.Recalibrator(classes=list(np.array(names)))
+        assert r.classes == tuple(names)
+        assert tc.ClassRecalibrator.from_json(r.to_json()).classes == r.classes
+        assert tc.Monitor(classes=list(np.array(names))).config["classes"] == names
+
+
+@pytest.mark.parametrize("form", ["p_%s", "p%s", "P(%s) %%", "%s_prob", "%s"])
+def test_frames_may_have_a_common_beginning_or_end(form: str) -> None:
+    said = {"away": 0.2, "draw": 0.3, "home": 0.5}
+    frame = pl.DataFrame({form % name: [p] for name, p in said.items()})
+    rows = [[0.5, 0.3, 0.2]]
+    for each in (frame, frame.to_arrow()):
+        r, m = tc.Recalibrator(classes=NAMES), tc.Monitor(classes=NAMES)
+        assert r.predict_many(each)[0] == pytest.approx(rows[0], abs=1e-5)
+        m.update_many(each, ["home"])
+        by_position = tc.Monitor(classes=NAMES)
+        by_position.update_many(rows, ["home"])
+        assert m.state() == by_position.state()
+
+
+def test_frames_without_names_go_by_position_and_others_are_refused() -> None:
+    rows = [[0.5, 0.3, 0.2]]
+    r = tc.Recalibrator(classes=NAMES)
+    for names in (["column_0", "column_1", "column_2"], ["0", "1", "2"], ["p1", "p2", "p3"]):
+        frame = pl.DataFrame(rows, schema=names, orient="row")
+        assert r.predict_many(frame)[0] == pytest.approx(rows[0], abs=1e-5)
+    with pytest.raises(InputError, match=r"'home' is missing. Name .* or pass .to_numpy\(\)"):
+        r.predict_many(pl.DataFrame(rows, schema=["H", "D", "A"], orient="row"))
+    with pytest.raises(InputError, match="'home' is missing"):
+        r.predict_many(pl.DataFrame(rows, schema=["p2", "p1", "p0"], orient="row"))
 
 
 @pytest.mark.slow("imports pandas")

@@ -94,9 +94,13 @@ def test_the_outcome_column_can_be_named() -> None:
         (
             "y,y\n1,0\n",
             ["--outcome", "y"],
-            "standard input has 2 columns 'y' (--outcome); it has y, y",
+            "standard input has 2 columns 'y' (--outcome): rename all but one of them",
         ),
-        ("y\n" + "x" * 500, [], "line 2: y must be an outcome, 0 or 1, got '" + "x" * 79 + "\n"),
+        (
+            "y\n" + "x" * 500,
+            [],
+            "line 2: y must be an outcome, 0 or 1, got '" + "x" * 79 + ": correct",
+        ),
         ("a,y\n1,0\n1,\n", [], "line 3: y must be an outcome, 0 or 1, got nothing"),
         ('a,y\n"x\nz",0\nq,7\n', [], "line 4: y must be an outcome, 0 or 1, got '7'"),
         (

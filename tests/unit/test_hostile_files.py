@@ -54,8 +54,14 @@ MISSING = IF_MISSING + SKIPPED
 UNSOUND = "is not a whole and sound Parquet file (parquet: File out of specification:"
 SHORT = "A Parquet file must contain a header and footer with at least 12 bytes)"
 FOOTER = "The footer size must be smaller or equal to the file's size)"
-BYTE = "is not UTF-8: there is a byte 0xe9; convert the file first"
-ZERO = "f.csv, line 1: is not UTF-8 text: there is a zero byte; is it UTF-16?"
+BYTE = (
+    "is not UTF-8: there is a byte 0xe9; in Excel, save the file as 'CSV UTF-8', or convert it by "
+    "iconv -f cp1252 -t utf-8"
+)
+ZERO = (
+    "f.csv, line 1: is not UTF-8 text: there is a zero byte; if it is UTF-16, convert it by "
+    "iconv -f utf-16 -t utf-8"
+)
 
 # what is wrong; the file; what is in it; what is said about it
 ARRAY = (
@@ -95,7 +101,7 @@ FILES: list[tuple[str, str, bytes, str]] = [
         "two outcomes",
         "f.csv",
         b"y,y,p\n1,1,0.5\n",
-        "f.csv has several columns that may be the outcome (y, y): name one with --outcome",
+        "f.csv has 2 columns 'y': rename all but one of them",
     ),
     (
         "long name",
@@ -178,7 +184,8 @@ FILES: list[tuple[str, str, bytes, str]] = [
         "UTF-16",
         "f.csv",
         CSV.encode("utf-16"),
-        "f.csv is in UTF-16; only UTF-8 can be read: convert it first",
+        "f.csv is in UTF-16; only UTF-8 can be read: in Excel, save it as 'CSV UTF-8', or convert "
+        "it by iconv -f utf-16 -t utf-8",
     ),
     ("UTF-16 without its mark", "f.csv", CSV.encode("utf-16-le"), ZERO),
     ("UTF-16 the other way", "f.csv", CSV.encode("utf-16-be"), ZERO),
@@ -275,7 +282,8 @@ FILES: list[tuple[str, str, bytes, str]] = [
         "JSON in Latin-1",
         "f.jsonl",
         '{"y": 1, "é": 0}\n'.encode("latin-1"),
-        f"f.jsonl, line 1: {BYTE}",
+        "f.jsonl, line 1: is not UTF-8: there is a byte 0xe9; convert the file, as by iconv -f "
+        "cp1252 -t utf-8",
     ),
     (
         "Parquet text",
@@ -357,7 +365,7 @@ SCORES: list[tuple[str, str, bytes, str]] = [
         "two scores of a name",
         "f.csv",
         b"y,p,p\n1,0.5,0.5\n",
-        "f.csv has several columns that may be the score (p, p): name one with --score",
+        "f.csv has 2 columns 'p': rename all but one of them",
     ),
     ("NaN", "f.csv", b"y,p\n1,0.5\n1,nan\n", f"f.csv, line 3: {PROBABILITY} 'nan': {MISSING}"),
     ("NA", "f.csv", b"y,p\n1,0.5\n1,NA\n", f"f.csv, line 3: {PROBABILITY} 'NA': {MISSING}"),
@@ -405,6 +413,9 @@ def run(command: str, file: str, *options: str, content: bytes | None = None) ->
     return CliRunner().invoke(main, [command, file, *arguments, *options], input=content)
 
 
+OR_SKIP = ": correct the row, or use --skip-bad to leave such rows out"
+
+
 def check_refused(result: Result, file: str, message: str | None = None) -> str:
     """See that there is one line of error, this one if it is given, after what was guessed; return
     it."""
@@ -416,6 +427,7 @@ def check_refused(result: Result, file: str, message: str | None = None) -> str:
         del lines[0]
     (line,) = lines
     assert line.startswith("Error: ")
+    line = line.removesuffix(OR_SKIP)  # which is said where nothing else is known to help
     assert message is None or line == f"Error: {message}"
     return line
 

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 import truecast as tc
 from truecast.cli import main
 from truecast.files import guess, open_table, rounds, tallies
+from truecast.files.cells import as_option
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -338,7 +339,7 @@ def test_duckdb_counts_parquet_without_polars(tmp_path: Path) -> None:
 # The options of the command
 
 
-def run(*words: object, text: str | None = None) -> Any:
+def run(*words: object, text: str | bytes | None = None) -> Any:
     return CliRunner().invoke(main, [*map(str, words)], input=text)
 
 
@@ -350,7 +351,7 @@ FILES = {
         ["--positive", "Won"],
     ),
     "numbers.csv": ("y,p\n2,0.5\n1,0.25\n2.0,0.125\n", ["--positive", "2"]),
-    "percent.csv": ("y,p\n1,50%\n0,25 %\n1,12.5\n", ["--percent"]),
+    "percent.csv": ("y,p\n1,50%\n0,25 %\n1,12.5%\n", ["--percent"]),
     "percent.jsonl": ('{"y":1,"p":50}\n{"y":0,"p":25}\n{"y":1,"p":12.5}\n', ["--percent"]),
     "commas.csv": ("y;p\n1;0,5\n0;0,25\n1;,125\n", ["--decimal", ","]),
     "quoted.csv": ('y,p\n1,"0,5"\n0,"0,25"\n1,"0,125"\n', ["--decimal", ","]),
@@ -359,7 +360,7 @@ FILES = {
         ["--decimal", ","],
     ),
     "all.csv": (
-        "y;p\nja;50\nnein;25,0%\nja;12,5%\n",
+        "y;p\nja;50%\nnein;25,0%\nja;12,5%\n",
         ["--positive", "ja", "--percent", "--decimal", ","],
     ),
 }
@@ -466,9 +467,86 @@ def test_percentages_without_a_sign_are_recognised() -> None:
         "use --percent" in done.stderr
     )
     done = run("measure", "-", "--percent", text="y,p\n1,50\n0,101\n")
-    assert "line 3: p must be a percentage from 0 to 100, got '101'\n" in done.stderr
+    assert (
+        "line 3: p must be a percentage from 0 to 100, got '101': correct the row, or"
+        in done.stderr
+    )
     done = run("measure", "-", text="y,p\n1,50\n0,0.5\n0,700\n")
-    assert done.stderr.endswith("got '50'\n")
+    assert "got '50': correct the row" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "y,p\n1,30%\n0,0.4\n",
+            "line 3: p must have a % sign in all rows or in none (--percent), "
+            "got '0.4' here and one in line 2: write all of them alike",
+        ),
+        ("y,p\n1,0.4\n0,\n0,30 %\n", "line 4: p must have a % sign in all rows or in none "),
+        ("y,p\n" + "1,40\n" * 50 + "0,30%\n", "got '30%' here and none in line 2"),
+        ('{"y":1,"p":40}\n{"y":1,"p":"30%"}\n', "got '30%' here and none in line 1"),
+    ],
+)
+def test_a_sign_in_some_cells_only_is_refused(text: str, said: str) -> None:
+    with patch("truecast.files.records._BLOCK", 20):
+        done = run("measure", "-", "--percent", "--skip-bad", text=text)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "positive"),
+    [
+        ("WAHR FALSCH", "WAHR"),
+        ("FALSCH WAHR", "WAHR"),
+        ("FALSCH", "wahr"),
+        ("no sí", "sí"),
+        ("No maybe", "maybe"),
+        ("não sim", "sim"),
+        ("nie tak", "tak"),
+        ("faux vrai", "vrai"),
+    ],
+)
+def test_the_likely_outcome_is_suggested(words: str, positive: str) -> None:
+    text = "y,p\n" + "".join(f"{word},0.5\n" for word in words.split())
+    done = run("measure", "-", text=text)
+    assert done.stderr.endswith(
+        f": if {positive!r} counts as 1, use {as_option('positive', positive)}\n"
+    )
+
+
+def test_either_outcome_is_suggested_if_nobody_knows() -> None:
+    done = run("measure", "-", text="y,p\nsurvived,0.5\ndied,0.5\n")
+    said = ": use --positive survived or --positive died, whichever counts as 1\n"
+    assert done.stderr.endswith(said)
+
+
+def test_the_note_for_excel_is_left_out() -> None:
+    done = run("measure", "-", "--decimal", ",", "--json", text="sep=;\ny;p\n1;0,5\n0;0,2\n")
+    assert done.exit_code == 0, done.output
+    done = run("measure", "-", text="sep=;\ny;p\n1;2\n")
+    assert "line 3: p must be a probability" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "p,y\n.1,1\n#DIV/0!,1\n",
+            "got '#DIV/0!': correct the row, or use --skip-bad to leave such",
+        ),
+        ("p,y\n.1,1\n.2,Total 5\n", "got 'Total 5': correct the row, or use --skip-bad"),
+        ("p,y\n.1,1\n.1,1,3\n", "header, got 3: correct the row, or use --skip-bad to leave"),
+        ("p,p,y\n.1,.1,1\n", "has 2 columns 'p': rename all but one of them"),
+        (b"p,y,\xe9\n.1,1,1\n", "in Excel, save the file as 'CSV UTF-8', or convert it by iconv"),
+        ("p,y\n.1,1\n".encode("utf-16"), "convert it by iconv -f utf-16 -t utf-8"),
+    ],
+)
+def test_what_to_do_is_said(text: str | bytes, said: str) -> None:
+    done = run("measure", "-", text=text)
+    assert done.exit_code == 2
+    assert said in done.stderr
 
 
 def test_parquet_with_words_and_text_is_read_if_asked_for(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
             If the label is neither False nor True, 0 nor 1, or not one of the `classes`; if the
             classifier's score is not in [0, 1], or the row has no such group. Nothing is learned.
         """
-        outcome = _check.outcome(y) if self.classes is None else self.recalibrator.check_outcome(y)
+        outcome = self._outcome(y)
         self.recalibrator.predict(self._score(x), group=self._group(x))
         self.classifier.learn_one(x, y, **kwargs)
         self.recalibrator.observe(outcome)
@@ -204,7 +204,7 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         TicketError
             If the ticket is already resolved or given up. Nothing is learned.
         """
-        self.recalibrator.resolve(ticket, y)
+        self.recalibrator.resolve(ticket, self._outcome(y))
         self.classifier.learn_one(x, y, **kwargs)
 
     def give_up_one(self, ticket: int) -> None:
@@ -218,6 +218,16 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
             If the ticket was never issued; TicketError if it no longer awaits a label.
         """
         self.recalibrator.give_up(ticket)
+
+    def _outcome(self, y: base.typing.ClfTarget) -> Any:
+        """The label, if the recalibrator can learn it."""
+        if self.classes is not None:
+            return self.recalibrator.check_outcome(y)
+        try:
+            return _check.outcome(y)
+        except InputError as error:
+            rule = f"{error.rule}; for several classes pass classes=(...), all that can occur"
+            raise InputError(error.argument, rule, y) from None
 
     def _group(self, x: Row) -> Any:
         """The group or groups of a row, as the recalibrator takes them."""

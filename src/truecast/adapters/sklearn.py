@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from types import MethodType
 from typing import Any, Self
 
@@ -120,7 +121,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     certificate_ : ArcCertificate or ClassCertificate
         What is proved about the forecasts in all rounds so far, and those issued. It holds for the
         rows together, whatever the order and the splits. Its Brier score says something about
-        future rows only if they are like these.
+        future rows only if they are like these. It calls several classes as `classes_` does.
     n_features_in_, feature_names_in_
         As the classifier has them.
 
@@ -195,7 +196,14 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def certificate_(self) -> ArcCertificate | ClassCertificate:
         """What is proved about the forecasts in all rounds so far."""
         certificate: ArcCertificate | ClassCertificate = self.recalibrator_.certificate
-        return certificate
+        if isinstance(certificate, ArcCertificate):
+            return certificate
+        labels = self.classes_.tolist()
+        return replace(
+            certificate,
+            classes={labels[number]: each for number, each in certificate.classes.items()},
+            top={labels[number]: each for number, each in certificate.top.items()},
+        )
 
     def fit(self, X: Any, y: ArrayLike, *, groups: Any = None, **params: Any) -> Self:
         """Fit the classifier on all rows; start a new recalibrator on scores of unseen rows.

@@ -9,6 +9,8 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from truecast._names import of_one_line
+
 __all__ = ["Once", "OnceGroup", "arguments", "file_type"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -32,8 +34,8 @@ _CELLS = {
 _CLASSES = {
     "class_scores": click.option(
         "--scores", "class_scores", metavar="NAMES",
-        help="Columns of probabilities of several classes, with commas between them.  "
-        "[default: guessed]",
+        help="Columns of probabilities of several classes, with commas between them; a name with "
+        "a comma in quotes: '\"a,b\",c'.  [default: guessed]",
     ),
     "classes": click.option(
         "--classes", metavar="NAMES",
@@ -80,7 +82,13 @@ def _for_guess(given: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
 
 
 def _comma_separated(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(part.strip() for part in text.split(","))
+    """Return the names in a line of CSV: one with a comma stands in quotes."""
+    try:
+        return None if text is None else of_one_line(text)
+    except ValueError as error:
+        raise click.UsageError(
+            f"names with commas between them must be one line of CSV, got {text!r}: {error}"
+        ) from None
 
 
 class _Resamples(click.types.IntParamType):

@@ -150,6 +150,9 @@ def recalibrate(
     (--scores). OUT has a new column for each, such as recalibrated_home, and the certificate is
     about each class and about the most probable one. All options work as for two outcomes.
 
+    New columns are written as FILE's are: with --percent from 0 to 100, with --decimal , with
+    commas. The same options read them.
+
     FILE is CSV, JSON lines or Parquet, plain or compressed (.gz, .bz2, .xz, .zst), of any size; -
     reads standard input.
 
@@ -333,7 +336,6 @@ def _write_page(
     from truecast.report import html_report
 
     new = tuple(f"{column}_{label}" for label in names.labels) or (column,)
-    names = replace(names, cells=replace(names.cells, plain=new))
     if names.overlapping:
         names = replace(names, group=None, overlapping=())
     if names.labels:

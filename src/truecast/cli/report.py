@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from truecast._names import as_one_line
 from truecast.cli.measure import tallied_classes, titled
 from truecast.cli.options import Once, arguments, file_type
 from truecast.cli.outputs import check_outputs
@@ -112,7 +113,7 @@ def _write_classes(
         title=title,
         source=found.name,
         outcome=found.names.outcome,
-        score=",".join(found.names.scores),
+        score=as_one_line(found.names.scores),
         group=found.names.group,
         options=options,
         skipped=found.skipped,

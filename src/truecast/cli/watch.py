@@ -36,7 +36,8 @@ _SMOOTH = "smooth calibration error"
     "--by",
     multiple=True,
     metavar="NAME",
-    help="Column of groups, each watched by itself; may be repeated: groups may overlap.",
+    help="Column of groups, each watched by itself; may be repeated: groups may overlap. Not "
+    "with several classes yet.",
 )
 @click.option("--alpha", type=float, help="Chance of any false alarm, ever.  [default: 0.01]")
 @click.option(
@@ -118,9 +119,12 @@ def watch(
         for column in by:
             if by.count(column) > 1:
                 raise click.UsageError(f"--by must name each column once, got {column!r} twice")
+        if by and (classes["class_scores"] or classes["classes"]):
+            raise click.UsageError("--by does not work with several classes yet: leave it out")
         if state is not None and len(scores) > 1:
             raise click.UsageError("--state is for one --score")
         check_outputs({"--state": state}, file)
+        raised: list[Alarm] = []
         run = _watched(
             file,
             _opener(file, outcome, scores, by, cells | classes),
@@ -129,12 +133,11 @@ def watch(
             state=state,
             follow=None if once else _wait(file, interval),
             skip_bad=skip_bad,
-            lines=not (as_json and once),
-            as_json=as_json,
+            on_alarm=raised.append if as_json and once else _json_line if as_json else _line,
         )
         with interruptible("stopped"):
             run.run()
-        _print(run, as_json)
+        _print(run, as_json, raised if once else None)
         if run.alarms or any(map(_stays, run.monitors.values())):
             raise click.exceptions.Exit(ALARM)
 
@@ -191,9 +194,6 @@ def _watched(
     file: str,
     open_file: Any,
     promise: dict[str, Any],
-    *,
-    lines: bool,
-    as_json: bool,
     **options: Any,
 ) -> WatchRun:
     from truecast.files.watching import WatchRun
@@ -207,21 +207,20 @@ def _watched(
 
     new(())  # refuse bad options before the file is read
 
-    def on_alarm(alarm: Alarm) -> None:
-        if not lines:
-            return
-        if as_json:
-            click.echo(json.dumps(finite(_plain_alarm(alarm)), allow_nan=False))
-        else:
-            echo(_in_words(alarm))
-
     return WatchRun(
         open_file,
         new,
         repeatable=file != "-",
-        on_alarm=on_alarm,
         **options,
     )
+
+
+def _json_line(alarm: Alarm) -> None:
+    click.echo(json.dumps(finite(_plain_alarm(alarm)), allow_nan=False))
+
+
+def _line(alarm: Alarm) -> None:
+    echo(_in_words(alarm))
 
 
 def _in_words(alarm: Alarm) -> str:
@@ -257,10 +256,14 @@ def _plain_alarm(alarm: Alarm) -> dict[str, Any]:
     }
 
 
-def _print(run: WatchRun, as_json: bool) -> None:
-    """Say how it stands at the end."""
+def _print(run: WatchRun, as_json: bool, raised: list[Alarm] | None) -> None:
+    """Say how it stands at the end, as JSON with the alarms that were raised, if these are given.
+
+    Otherwise each was printed when it came.
+    """
     if as_json:
-        echo_json(_summary(run))
+        more = {} if raised is None else {"raised": [*map(_plain_alarm, raised)]}
+        echo_json(_summary(run) | more)
         return
     if run.earlier:
         say(f"{counted(run.earlier, 'row')} seen before; {run.rows:,} new")
@@ -268,10 +271,9 @@ def _print(run: WatchRun, as_json: bool) -> None:
         say(f"{counted(run.skipped, 'bad row')} skipped")
     for score, monitor in run.monitors.items():
         found = monitor.smooth_error()
-        state = "no alarm" if not monitor.alarms else counted(monitor.alarms, "alarm")
         echo(
             f"{score}: {counted(monitor.rounds, 'row')}, {_much(monitor.evidence)} "
-            f"(alarm at {monitor.threshold:.4g}), {state}"
+            f"(alarm at {monitor.threshold:.4g}), {_how_many(monitor)}"
         )
         stays = monitor.config["alpha"] is not None
         if monitor.alarm is not None and stays and _parts(monitor)[0] == "groups":
@@ -282,6 +284,29 @@ def _print(run: WatchRun, as_json: bool) -> None:
             if part.alarm is not None:
                 _print_alarm(run, part.alarm, name)
     _compare(run)
+
+
+def _how_many(monitor: Monitor) -> str:
+    """The alarms so far, in words, such as "4 alarms, 3 of them of groups"."""
+    alarms = _all_alarms(monitor)
+    of_groups = sum(group.alarms for group in monitor.groups.values())
+    if not alarms:
+        return "no alarm"
+    if not of_groups:
+        return counted(alarms, "alarm")
+    if of_groups == alarms:
+        return f"{counted(alarms, 'alarm')} of groups"
+    return f"{counted(alarms, 'alarm')}, {of_groups:,} of them of groups"
+
+
+def _all_alarms(monitor: Monitor) -> int:
+    """The alarms so far, of groups and classes too."""
+    from truecast.monitor import ClassMonitor
+
+    if isinstance(monitor, ClassMonitor):
+        parts = [monitor.confidence, *monitor.classes.values()]
+        return sum(part.alarms for part in parts)
+    return monitor.alarms + sum(group.alarms for group in monitor.groups.values())
 
 
 def _print_alarm(run: WatchRun, alarm: Finding, name: str | int | None = None) -> None:
@@ -332,6 +357,7 @@ def _plain_parts(monitor: Monitor) -> dict[str, Any]:
             str(name): {
                 "rounds": part.rounds,
                 "evidence": part.evidence,
+                "alarms": part.alarms,
                 "alarm": None if part.alarm is None else _plain(part.alarm),
             }
             for name, part in parts.items()
@@ -351,7 +377,7 @@ def _summary(run: WatchRun) -> dict[str, Any]:
                 "evidence": monitor.evidence,
                 "certain": math.isinf(monitor.evidence),
                 "threshold": monitor.threshold,
-                "alarms": monitor.alarms,
+                "alarms": _all_alarms(monitor),
                 "alarm": None if monitor.alarm is None else _plain(monitor.alarm),
                 "since": None if monitor.alarm is None else run.dates.at(monitor.alarm.since),
                 "finding": _plain(monitor.finding),

@@ -23,10 +23,11 @@ __all__ = [
     "missing",
     "numbers",
     "probabilities",
+    "with_sign",
 ]
 
 _TRUE = {"true": 1.0, "false": 0.0}
-_OPPOSITES = {
+_OPPOSITES = {  # of two words, which likely counts as 1
     "no": "yes",
     "n": "y",
     "f": "t",
@@ -34,13 +35,25 @@ _OPPOSITES = {
     "negative": "positive",
     "neg": "pos",
     "lost": "won",
+    "loss": "win",
+    "nein": "ja",
+    "falsch": "wahr",
+    "non": "oui",
+    "faux": "vrai",
+    "não": "sim",
+    "nao": "sim",
+    "nie": "tak",
 }
-_OPPOSITES |= {"nein": "ja", "non": "oui"}  # of two words, which likely counts as 1
+_POSITIVE = {*_OPPOSITES.values(), "sí", "si"}
 # how files say that there is no value, as `_keys` has it
 _MISSING = ("", "NaN", "na", "n/a", "#n/a", "null", "none")
 _MOST_WORDS = 20  # ways to write the two outcomes
 _LONGEST_WORD = 30  # letters
 _SHOWN = 12  # classes in a message
+_SEVERAL = (
+    ": if these are several classes, `truecast measure`, `report`, `recalibrate` and `watch` take "
+    "the columns of all by --scores"
+)
 _POINT = re.compile(r"\s*[-+]?\d*\.\d+\s*%?\s*")
 _COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*%?\s*")
 
@@ -75,8 +88,6 @@ class CellFormat:
         What stands before the decimals in text: a point or a comma.
     points : bool
         Whether a decimal point is understood beside a comma: numbers of JSON have one.
-    plain : tuple of str
-        Columns of scores that are numbers from 0 to 1 in any case.
     spelled : function
         How messages write an option.
     """
@@ -85,7 +96,6 @@ class CellFormat:
     percent: bool = False
     decimal: str = "."
     points: bool = False
-    plain: tuple[str, ...] = ()
     spelled: Callable[..., str] = as_option
 
     @property
@@ -156,17 +166,22 @@ def missing(column: pl.Series) -> pl.Series:
     return column.is_null() | _keys(column).is_in(_MISSING).fill_null(value=True)
 
 
-def probabilities(
-    column: pl.Series, cells: CellFormat, *, plain: bool = False
-) -> NDArray[np.float64]:
+def probabilities(column: pl.Series, cells: CellFormat) -> NDArray[np.float64]:
     """Return a column as probabilities, nan where there are no numbers."""
-    if plain:
-        return numbers(column, CellFormat())
     if not cells.percent:
         return numbers(column, cells)
     if column.dtype == pl.String:
         column = column.str.strip_chars().str.strip_suffix("%").str.strip_chars_end()
     return numbers(column, cells) / 100
+
+
+def with_sign(column: pl.Series) -> pl.Series:
+    """Return which cells have a sign of percent; null where there is no number."""
+    if column.dtype != pl.String:
+        return pl.Series([False]).new_from_index(0, len(column)).set(column.is_null(), None)
+    text = column.str.strip_chars()
+    number = text.str.contains(r"^[-+]?[0-9.,]+\s*%?$")
+    return text.str.ends_with("%").set(~number, None)
 
 
 def numbers(
@@ -228,20 +243,32 @@ def _hint_of_words(column: pl.Series, cells: CellFormat) -> str:
     if len(words) != len(values) or not words:
         return ""
     if len(words) > 2:
-        return (
-            ": if these are several classes, `truecast measure`, `report`, `recalibrate` and "
-            "`watch` take the columns of all by --scores"
-        )
-    (first, *_) = [*(words[key] for key in words if key in _OPPOSITES.values()), *words.values()]
-    positive = _OPPOSITES.get(first, first) if len(words) == 1 else first
-    return f": if {positive!r} counts as 1, use {cells.spelled('positive', positive)}"
+        return _SEVERAL
+    likely = _likely_positive(words)
+    if likely is None:
+        either = " or ".join(cells.spelled("positive", word) for word in reversed(words.values()))
+        return f": use {either}, whichever counts as 1"
+    return f": if {likely!r} counts as 1, use {cells.spelled('positive', likely)}"
+
+
+def _likely_positive(words: dict[str, str]) -> str | None:
+    """Return which of one or two words likely counts as 1; None if that cannot be told."""
+    if len(words) == 1:
+        ((key, written),) = words.items()
+        return _OPPOSITES.get(key, written)
+    for likely in ([*(words.keys() & _POSITIVE)], [*(words.keys() - _OPPOSITES.keys())]):
+        if len(likely) == 1:
+            return words[likely[0]]
+    return None
 
 
 def _hint_of_two_numbers(column: pl.Series, cells: CellFormat) -> str:
-    """Return the option for outcomes that are -1 and 1, or 1 and 2."""
+    """Return the option for outcomes that are -1 and 1, or 1 and 2; of more, what takes them."""
     if cells.positive is not None or not (column.dtype == pl.String or column.dtype.is_numeric()):
         return ""
     found = tuple(np.unique(numbers(column.drop_nulls(), cells)))
+    if 2 < len(found) <= _MOST_WORDS and found[0] in (0, 1) and (np.diff(found) == 1).all():
+        return _SEVERAL
     if found not in ((-1, 1), (1, 2)):
         return ""
     positive = f"{found[1]:.0f}"

@@ -289,7 +289,7 @@ class Checkpoint:
             remedy = ". Use a new --state, and FILE with all rows so far" if older else ""
             raise FileError(name, f"cannot be continued: {error}{remedy}") from error
         except StateError as error:
-            reason = f"is not a saved recalibrator: {state.reason(error)}"
+            reason = f"is not a saved recalibrator: {state.reason(error)}; use a new --state"
             raise FileError(name, reason) from error
         found = json.loads(text).get("run")
         try:

@@ -1,27 +1,28 @@
 """Which columns hold the probabilities of several classes.
 
 Columns may be called like the classes, or all with the same beginning or end: ``p_home`` and
-``p_draw``, ``home_prob`` and ``draw_prob``. Such columns are a family.
+``p_draw``, ``home_prob`` and ``draw_prob``, ``P(home)`` and ``P(draw)``. Such columns are a family.
+Without a separator, as in ``p0`` and ``p1``, they are one only if they sum to 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast._check_classes import MOST_CLASSES, without_prefix
+from truecast._check_classes import MOST_CLASSES, readings, without_prefix
 from truecast.errors import FileError
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["class_columns", "guessed_classes", "labels_in"]
+__all__ = ["are_classes", "class_columns", "guessed_classes", "labels_in", "outcomes_in"]
 
-_EDGES = {"", *"_ .:/-"}  # of a word in the name of a column
+_EDGES = {"", *"_ .:/-()[]{}%"}  # of a word in the name of a column
 _MOST_GUESSED = 50  # classes that are found by their names alone
 _MOST_NAMED = 6  # columns, and families, in a message
 _ABOUT = 0.02  # by which the first rows may miss a sum of 1
@@ -33,20 +34,22 @@ def class_columns(
     scores: Sequence[str] | None,
     classes: Sequence[str] | None,
     spelled: Callable[..., str],
+    outcomes: Sequence[str] = (),
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the columns of several classes and their labels, from what was given of either.
 
-    Without classes, these are called like the columns, less a beginning that all share. Without
-    columns, those are taken that are called like the classes, or all with the same beginning.
+    Without classes, these are called like the columns, less what all share at their beginning and
+    end: such that the first `outcomes` are among them, if there is a way. Without columns, those
+    are taken that are called like the classes, or all with the same beginning.
     """
     if scores is None:
         scores = _named_like(name, columns, classes or (), spelled)
-    labels = tuple(classes or without_prefix(scores))
+    labels = tuple(classes or _labels_of(scores, outcomes))
     option = spelled("classes")
     if len(labels) != len(scores):
         reason = (
-            f"cannot have {len(labels)} classes ({option}) in {len(scores)} columns of scores "
-            f"({spelled('scores')})"
+            f"must have as many classes ({option}) as columns of scores ({spelled('scores')}), "
+            f"got {len(labels)} and {len(scores)}"
         )
         raise FileError(name, reason)
     for given, how in ((labels, option), (tuple(scores), spelled("scores"))):
@@ -58,6 +61,12 @@ def class_columns(
     if not 2 <= len(labels) <= MOST_CLASSES:
         raise FileError(name, f"must have from 2 to {MOST_CLASSES} classes ({option})")
     return tuple(scores), labels
+
+
+def _labels_of(scores: Sequence[str], outcomes: Sequence[str]) -> Sequence[str]:
+    """Return what columns call their classes: most of the outcomes, read in one way of all."""
+    ways = [without_prefix(scores), *readings(scores)]
+    return max(ways, key=lambda labels: len({_key(one) for one in labels} & {*outcomes}))
 
 
 def _named_like(
@@ -99,12 +108,11 @@ def guessed_classes(
     if not values or len(values) > _MOST_GUESSED or set(values) <= {"true", "false"}:
         return None
     others = [each for each in columns if each not in taken and columns.count(each) == 1]
-    families = _families(others, values)
-    if not families:
-        return None
     numbers = _Numbers(columns, sample)
+    families = [*filter(None, map(numbers.settled, _families(others, values)))]
     if set(values) <= {"0", "1"}:  # of outcomes 0 or 1, unless there are columns for more
         found = [one for one in families if len(one.columns) > 2 and numbers.sum_up(one.columns)]
+        found = [one for one in found if one.called == len(values)]
     else:
         whole = [one for one in families if one.called == len(values) > 1]
         found = whole or [one for one in families if one.called > 1 or numbers.sum_up(one.columns)]
@@ -117,30 +125,61 @@ def guessed_classes(
     if not found:
         return None
     (family,) = found
-    scores = family.columns if family.bare is None else numbers.completed(family)
+    scores = numbers.completed(family)
     labels = [family.label(column) for column in scores]
     return class_columns(name, columns, scores, labels, spelled)
 
 
+def are_classes(
+    score: str,
+    columns: Sequence[str],
+    taken: set[str | None],
+    sample: Callable[[Sequence[str]], pl.DataFrame],
+) -> tuple[str, ...]:
+    """Return the columns that sum to 1 together with a score, if it is one of three or more."""
+    others = [each for each in columns if each not in taken and columns.count(each) == 1]
+    if len(others) > _MOST_GUESSED:
+        return ()
+    numbers = _Numbers(columns, sample)
+    found = zip(others, numbers.of(others), strict=True)
+    likely = tuple(each for each, values in found if _are_shares(values))
+    return likely if score in likely and len(likely) > 2 and numbers.sum_up(likely) else ()
+
+
+def outcomes_in(outcome: pl.Series) -> dict[str, str]:
+    """Return the distinct outcomes of a sample, as names of columns would have them.
+
+    To each belongs how it is written where it first occurs.
+    """
+    found: dict[str, str] = {}
+    for value in outcome.drop_nulls().unique(maintain_order=True):
+        found.setdefault(_text(value), str(value).strip())
+    return {key: written for key, written in found.items() if key not in ("", "nan")}
+
+
 def labels_in(outcome: pl.Series) -> list[str]:
     """Return the distinct outcomes of a sample, as names of columns would have them."""
-    keys = dict.fromkeys(_text(value) for value in outcome.drop_nulls().unique(maintain_order=True))
-    return [key for key in keys if key not in ("", "nan")]
+    return [*outcomes_in(outcome)]
 
 
 @dataclass(frozen=True)
 class _Family:
     """Columns that are called alike but for a class: what is before and after, in small letters.
 
-    `called` is the number of outcomes that columns are called like; `bare` are all columns that
-    might be of the family, if there is nothing before and after to tell.
+    `called` is the number of outcomes that columns are called like; `perhaps` are all columns that
+    might be of the family, if no separator tells.
     """
 
     before: str
     after: str
     columns: tuple[str, ...]
     called: int
-    bare: tuple[str, ...] | None = None
+    perhaps: tuple[str, ...] | None = None
+
+    @property
+    def glued(self) -> bool:
+        """Whether no separator is between a class and what is before or after."""
+        return not _are_edges(self.before, self.after)
 
     def label(self, column: str) -> str:
         return column[len(self.before) : len(column) - len(self.after)]
@@ -153,24 +192,42 @@ def _families(columns: Sequence[str], values: Sequence[str]) -> list[_Family]:
         for value in values:
             for pair in _around(column.lower(), value):
                 around.setdefault(pair, []).append(column)
+    numbered = all(value.isdecimal() for value in values)
     families = []
     for (before, after), called in around.items():
-        members = tuple(called)
-        if before or after:
-            members = tuple(column for column in columns if _alike(column.lower(), before, after))
-        bare = None if before or after else tuple(columns)
-        families.append(_Family(before, after, members, len(called), bare))
-    return [one for one in families if len(one.columns) > 1 or one.bare]
+        if len(called) == 1 and not _are_edges(before, after):
+            continue
+        members = tuple(column for column in columns if _alike(column.lower(), before, after))
+        family = _Family(before, after, members, len(called))
+        if family.glued:
+            likely = tuple(one for one in members if not numbered or family.label(one).isdecimal())
+            family = replace(family, columns=tuple(called), perhaps=likely)
+        elif not (before or after):
+            family = replace(family, columns=tuple(called), perhaps=tuple(columns))
+        families.append(family)
+    return [one for one in families if len(one.columns) > 1 or one.perhaps]
 
 
 def _around(column: str, value: str) -> Iterator[tuple[str, str]]:
-    """Yield what stands before and after a class in the name of a column, if it is a word there."""
+    """Yield what stands before and after a class in the name of a column.
+
+    A number must be a whole one there.
+    """
     at = column.find(value)
     while at >= 0:
         before, after = column[:at], column[at + len(value) :]
-        if before[-1:] in _EDGES and after[:1] in _EDGES:
+        if not (_same_number(before, value) or _same_number(value, after)):
             yield before, after
         at = column.find(value, at + 1)
+
+
+def _same_number(before: str, after: str) -> bool:
+    return before[-1:].isdecimal() and after[:1].isdecimal()
+
+
+def _are_edges(before: str, after: str) -> bool:
+    """Whether what stands between them is a word."""
+    return before[-1:] in _EDGES and after[:1] in _EDGES
 
 
 def _alike(column: str, before: str, after: str) -> bool:
@@ -186,43 +243,64 @@ class _Numbers:
     ) -> None:
         self._columns = columns
         self._sample = sample
+        self._found: dict[str, NDArray[np.float64]] = {}
 
     def sum_up(self, columns: Sequence[str]) -> bool:
         """Whether rows sum to about 1, or to 100 %."""
-        frame = self._sample(columns)
-        total = sum((_numbers(frame[str(self._columns.index(one))]) for one in columns), start=0.0)
+        total = sum(self.of(columns), start=0.0)
         sums = np.asarray(total)
         sums = sums[~np.isnan(sums)]
         return bool(len(sums)) and any(
             bool((np.abs(sums / whole - 1) < _ABOUT).all()) for whole in (1, 100)
         )
 
+    def settled(self, family: _Family) -> _Family | None:
+        """Return a family, if what has no separators is one: its columns must sum to 1."""
+        if not family.glued:
+            return family
+        columns = self.completed(family)
+        if not self.sum_up(columns):
+            return None
+        return replace(family, columns=columns, perhaps=None)
+
     def completed(self, family: _Family) -> tuple[str, ...]:
-        """Return a bare family with the columns of classes that have not come, if those are clear.
+        """Return a family with the columns of classes that have not come, if those are clear.
 
         These are all columns of numbers, if they sum to 1 and the others do not.
         """
-        if len(family.columns) > 1 and self.sum_up(family.columns):
+        perhaps = family.perhaps
+        if perhaps is None or (len(family.columns) > 1 and self.sum_up(family.columns)):
             return family.columns
-        frame = self._sample(family.bare or ())
-        numeric = tuple(
-            one
-            for one in family.bare or ()
-            if not np.isnan(_numbers(frame[str(self._columns.index(one))])).all()
-        )
+        found = zip(perhaps, self.of(perhaps), strict=True)
+        numeric = tuple(one for one, values in found if not np.isnan(values).all())
         return numeric if self.sum_up(numeric) else family.columns
+
+    def of(self, columns: Sequence[str]) -> list[NDArray[np.float64]]:
+        """Return the numbers in each, nan elsewhere."""
+        new = [one for one in columns if one not in self._found]
+        if new:
+            frame = self._sample(new)
+            self._found |= {one: _numbers(frame[str(self._columns.index(one))]) for one in new}
+        return [self._found[one] for one in columns]
 
 
 def _numbers(column: pl.Series) -> NDArray[np.float64]:
     """Return what looks like numbers, with or without a sign of percent; nan elsewhere."""
     import polars as pl
 
-    try:
-        text = column.cast(pl.String)
-    except pl.exceptions.PolarsError:  # lists, say
+    if column.dtype.is_numeric():
+        return column.cast(pl.Float64).to_numpy()
+    if column.dtype != pl.String:  # dates or lists, say
         return np.full(len(column), np.nan)
-    text = text.str.strip_chars().str.strip_suffix("%").str.replace(",", ".", literal=True)
+    text = column.str.strip_chars().str.strip_suffix("%").str.replace(",", ".", literal=True)
     return text.str.strip_chars().cast(pl.Float64, strict=False).to_numpy()
+
+
+def _are_shares(values: NDArray[np.float64]) -> bool:
+    """Whether all numbers may be probabilities, or percentages, and not all are 0 or 1."""
+    values = values[~np.isnan(values)]
+    inside = bool(((values >= 0) & (values <= 100)).all())
+    return inside and not np.isin(values, (0, 1)).all()
 
 
 def _beginnings(columns: Sequence[str], classes: Sequence[str]) -> list[tuple[str, str]]:
@@ -231,9 +309,8 @@ def _beginnings(columns: Sequence[str], classes: Sequence[str]) -> list[tuple[st
         {pair for column in columns for pair in _around(column.lower(), label.lower())}
         for label in classes
     ]
-    return sorted(
-        set.intersection(*shared) if shared else (), key=lambda pair: (len(pair[0] + pair[1]), pair)
-    )
+    everywhere = set.intersection(*shared) if shared else ()
+    return sorted(everywhere, key=lambda pair: (not _are_edges(*pair), len("".join(pair)), pair))
 
 
 def _called(columns: Sequence[str], name: str) -> str:

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 from truecast._names import cut_in_the_middle
 from truecast.errors import FileError, shown
 from truecast.files.cells import CellFormat
-from truecast.files.class_columns import class_columns, guessed_classes, labels_in
+from truecast.files.class_columns import (
+    are_classes,
+    class_columns,
+    guessed_classes,
+    labels_in,
+    outcomes_in,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -196,7 +202,10 @@ def guess(
             both = how.spelled("positive"), how.spelled("scores")
             reason = f"cannot be read with {both[0]} and {both[1]}: of several classes, the outcome"
             raise FileError(name, f"{reason} is the name of one. Leave one of them out")
-        scores, labels = class_columns(name, columns, class_scores, classes, how.spelled)
+        outcomes = [] if sample is None else labels_in(_sampled(outcome, columns, sample))
+        scores, labels = class_columns(
+            name, columns, class_scores, classes, how.spelled, outcomes=outcomes
+        )
     elif several and not scores and sample is not None and how.positive is None:
         guessed = guessed_classes(name, columns, outcome, taken, sample, how.spelled)
         scores, labels = guessed or ((), ())
@@ -206,6 +215,9 @@ def guess(
         except FileError as error:
             remedy = _remedy_of_classes(outcome, columns, sample, how, several)
             raise FileError(name, error.reason + remedy) from None
+        if several and sample is not None and how.positive is None:
+            together = are_classes(scores[0], columns, taken, sample)
+            _refuse_one_of_classes(name, scores[0], together, how)
     if normalize and not labels:
         reason = f"has one score a row, and {how.spelled('normalize')} is for several classes"
         raise FileError(
@@ -228,15 +240,33 @@ def guess(
     )
 
 
+def _sampled(column: str, columns: Sequence[str], sample: Sample) -> pl.Series:
+    return sample([column])[str(columns.index(column))]
+
+
+def _refuse_one_of_classes(name: str, score: str, together: Sequence[str], how: CellFormat) -> None:
+    """Refuse to guess a score that sums to 1 with others: these may be several classes."""
+    if not together:
+        return
+    scores, classes = how.spelled("scores"), how.spelled("classes")
+    reason = (
+        f"has {len(together)} columns that sum to 1 ({_listed(together)}): if they are of several "
+        f"classes, name them with {scores} and, in the same order, the classes with {classes}; if "
+        f"outcomes are 0 or 1, name one with {how.spelled('score', score)}"
+    )
+    raise FileError(name, reason)
+
+
 def _remedy_of_classes(
     outcome: str, columns: Sequence[str], sample: Sample | None, how: CellFormat, several: bool
 ) -> str:
     """Return what to do about several classes, if the outcomes may be such."""
     if sample is None or how.positive is not None or len(columns) < 3:
         return ""
-    values = labels_in(sample([outcome])[str(columns.index(outcome))])
-    if set(values) <= {"0", "1", "true", "false"} and (values or not several):
+    found_values = outcomes_in(_sampled(outcome, columns, sample))
+    if found_values.keys() <= {"0", "1", "true", "false"} and (found_values or not several):
         return ""
+    values = [*found_values.values()]
     shown_values = ", ".join(map(repr, values[:_SHOWN_VALUES]))
     found = f" ({shown_values}{', ...' * (len(values) > _SHOWN_VALUES)})" if values else ""
     remedy = (
@@ -257,10 +287,11 @@ def _cells(text: str | None) -> list[tuple[str, str | None]]:
 def check_there(name: str, columns: Sequence[str], column: str | None, option: str) -> None:
     """Refuse a column that was given by an option and is not there, or several times."""
     if column is not None and columns.count(column) != 1:
-        how_many = f"has {columns.count(column)} columns" if column in columns else "has no column"
-        raise FileError(
-            name, f"{how_many} {brief(repr(column))} ({option}); it has {_listed(columns)}"
-        )
+        called = f"{brief(repr(column))} ({option})"
+        if column in columns:
+            times = columns.count(column)
+            raise FileError(name, f"has {times} columns {called}: rename all but one of them")
+        raise FileError(name, f"has no column {called}; it has {_listed(columns)}")
 
 
 def _likely(
@@ -303,6 +334,8 @@ def _likely(
             f"has several columns that may be the {option} ({_listed(found)}): name one with "
             f"{how.spelled(option)}"
         )
+        if len(set(found)) == 1:
+            reason = f"has {len(found)} columns {brief(repr(found[0]))}: rename all but one of them"
         raise FileError(name, reason)
     only = None
     if option == "outcome" and sample is not None and len(others) == len(set(others)):
@@ -356,7 +389,7 @@ def _alone(words: set[str], option: str) -> bool:
 def _by_content(found: list[str], at: list[int], option: str, frame: pl.DataFrame) -> list[str]:
     """Return those of several candidates that hold what they should; all if none does."""
     kinds = dict(zip(found, (_kind(frame[str(i)]) for i in at), strict=True))
-    wanted = ("probabilities", "other") if option == "score" else ("decisions",)
+    wanted = ("probabilities", "other") if option == "score" else ("decisions", "other")
     matching = ([column for column in found if kinds[column] == kind] for kind in wanted)
     return next(filter(None, matching), found)
 

@@ -22,6 +22,7 @@ from truecast.files.source import Bad, Chunk, Lines
 __all__ = ["Delimited"]
 
 _SEPARATORS = ",\t;|"
+_NOTE = re.compile(rb'"?sep=([,\t;|])"?', re.IGNORECASE)  # for Excel, before the header
 _BROKEN = re.compile("[\udc80-\udcff]")  # what bytes become that are no UTF-8
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _WIDE = 10_000  # columns, more than which the engine is slow with
@@ -40,13 +41,11 @@ class Delimited:
         self.fraction = fraction
         self.records = self._records = Records(name, read, quotes=Quotes(","))
         line, first = self._records.first()
+        note = _NOTE.fullmatch(first)
+        if note is not None:
+            line, first = self._records.first()
         text = self._header(line, first)
-        without = re.sub('"[^"]*"', "", text)
-        self.separator = (
-            max(_SEPARATORS, key=without.count)
-            if any(mark in without for mark in _SEPARATORS)
-            else ","
-        )
+        self.separator = _separator(text) if note is None else note[1].decode()
         self._quotes = self._records.quotes = Quotes(self.separator)
         if not self._quotes.tidy(first) or first.count(b'"') % 2:
             raise FileError(
@@ -69,7 +68,10 @@ class Delimited:
             raise FileError(self.name, "is empty")
         if b"\0" in first:
             raise FileError(
-                self.name, "is not UTF-8 text: there is a zero byte; is it UTF-16?", f"line {line}"
+                self.name,
+                "is not UTF-8 text: there is a zero byte; if it is UTF-16, convert it by "
+                "iconv -f utf-16 -t utf-8",
+                f"line {line}",
             )
         if _LONE_CR.search(first):
             raise FileError(
@@ -231,8 +233,17 @@ def _is_utf8(block: bytes) -> bool:
         return False
 
 
+def _separator(header: str) -> str:
+    """Return what stands between the fields of a header."""
+    outside = re.sub('"[^"]*"', "", header)
+    return max(_SEPARATORS, key=outside.count)  # the first, a comma, if there is none
+
+
 def _not_utf8(byte: int) -> str:
-    return f"is not UTF-8: there is a byte 0x{byte:02x}; convert the file first"
+    return (
+        f"is not UTF-8: there is a byte 0x{byte:02x}; in Excel, save the file as 'CSV UTF-8', or "
+        "convert it by iconv -f cp1252 -t utf-8"
+    )
 
 
 def _is_name(field: str) -> bool:

@@ -133,7 +133,8 @@ def _entries(line: bytes, names: Collection[str] = ()) -> tuple[dict[str, Any], 
     except UnicodeDecodeError as error:
         return (
             {},
-            f"is not UTF-8: there is a byte 0x{line[error.start]:02x}; convert the file first",
+            f"is not UTF-8: there is a byte 0x{line[error.start]:02x}; convert the file, as by "
+            "iconv -f cp1252 -t utf-8",
         )
     except json.JSONDecodeError as error:
         return (

@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 from abc import ABC, abstractmethod
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from truecast import _core
 from truecast._atomic import in_the_way, open_no_link, sync
 from truecast.errors import FileError
+from truecast.files.cells import CellFormat
 from truecast.files.packing import pack, packed_by
 from truecast.files.rounds import Rounds
 from truecast.files.source import Lines, OpenTable
@@ -71,7 +73,11 @@ def columns_of(table: OpenTable, new: Sequence[str]) -> list[str]:
 
 
 def open_output(
-    path: Path | None, table: OpenTable, new: Sequence[str], written: int | None = None
+    path: Path | None,
+    table: OpenTable,
+    new: Sequence[str],
+    written: int | None = None,
+    cells: CellFormat | None = None,
 ) -> Output:
     """Begin the rows of a table with new columns, or continue them.
 
@@ -85,10 +91,14 @@ def open_output(
         The names of the new columns.
     written
         How far it had come, as the mark says that `sync` gave; None to begin.
+    cells
+        How the table is read: so can the new columns be. They are percentages if its scores are,
+        and text has its decimal mark.
     """
+    how = CellFormat() if cells is None else cells
     if path is not None and table.kind == "parquet":
-        return _ParquetOutput(path, table, new, written)
-    return _TextOutput(path, table, new, written)
+        return _ParquetOutput(path, table, new, written, how)
+    return _TextOutput(path, table, new, written, how)
 
 
 def _ending_fits(path: Path, kind: str) -> bool:
@@ -177,14 +187,25 @@ _LONGEST = 1 << 20
 
 class _TextOutput(Output):
     def __init__(
-        self, path: Path | None, table: OpenTable, new: Sequence[str], written: int | None
+        self,
+        path: Path | None,
+        table: OpenTable,
+        new: Sequence[str],
+        written: int | None,
+        cells: CellFormat,
     ) -> None:
         self.path = path
+        self._cells = cells
         self._new = tuple(new)
         self._table_name = table.name
         self._separator: str = getattr(table, "separator", ",")
         self._packed = None if path is None else packed_by(path)
-        header = _row([*table.columns, *new], self._separator) if table.kind == "csv" else b""
+        self._end = "\n"
+        header = b""
+        if table.kind == "csv" and table.records is not None:
+            self._end = table.records.end.decode()
+            names = _row([*table.columns, *new], self._separator, self._end)
+            header = BOM_UTF8 * table.records.marked + names
         if path is not None and written is None:
             _clear_part(path, self._begin(header))
         self._raw = _opened(path, written)
@@ -220,11 +241,13 @@ class _TextOutput(Output):
         return self._packer
 
     def write(self, rounds: Rounds, values: NDArray[np.float64]) -> None:
-        new = [pl.Series(f" {k}", column) for k, column in enumerate(values.T)]
+        values = _in_percent(values, self._cells)
+        new = [self._column(f" {k}", column) for k, column in enumerate(values.T)]
         if isinstance(rounds.whole, Lines):
-            self._stream.write(self._joined(rounds.whole.block, self._text(pl.DataFrame(new))))
+            more = self._text(pl.DataFrame(new), "\n")
+            self._stream.write(self._joined(rounds.whole.block, more))
         elif isinstance(rounds.whole, pl.DataFrame):
-            self._stream.write(self._text(rounds.whole.with_columns(new)))
+            self._stream.write(self._text(rounds.whole.with_columns(new), self._end))
         elif rounds.whole is not None:
             self._refuse_twice(rounds.whole)
             end = self._entries()
@@ -236,18 +259,25 @@ class _TextOutput(Output):
                 )
             )
 
-    def _text(self, frame: pl.DataFrame) -> bytes:
+    def _column(self, name: str, values: NDArray[np.float64]) -> pl.Series:
+        column = pl.Series(name, values)
+        if self._cells.decimal == ".":
+            return column
+        return column.cast(pl.String).str.replace(".", self._cells.decimal, literal=True)
+
+    def _text(self, frame: pl.DataFrame, end: str) -> bytes:
         text = io.BytesIO()
-        frame.write_csv(text, include_header=False, separator=self._separator)
+        frame.write_csv(text, include_header=False, separator=self._separator, line_terminator=end)
         return text.getvalue()
 
-    def _joined(self, block: bytes, more: bytes) -> memoryview:
+    def _joined(self, block: bytes, more: bytes) -> memoryview | bytes:
         """Return lines with more at their ends: what the engine would write, without reading it."""
         joined = np.empty(len(block) + len(more) + 2, np.uint8)
         size = _core.join_lines(block, more, self._separator, joined)
         if size < 0:
             raise RuntimeError("as many values as lines were expected: please report this")
-        return joined[:size].data
+        lines = joined[:size].data
+        return lines if self._end == "\n" else bytes(lines).replace(b"\n", self._end.encode())
 
     def _refuse_twice(self, lines: list[bytes]) -> None:
         """Refuse JSON that has an entry of a new name already."""
@@ -283,6 +313,10 @@ class _TextOutput(Output):
             self._raw.close()
 
 
+def _in_percent(values: NDArray[np.float64], cells: CellFormat) -> NDArray[np.float64]:
+    return values * 100 if cells.percent else values
+
+
 def _column_taken(name: str, column: str) -> FileError:
     return FileError(name, f"has a column {column!r} already: choose another name with --column")
 
@@ -296,9 +330,9 @@ def _opened(path: Path | None, written: int | None) -> IO[bytes]:
     return raw
 
 
-def _row(fields: list[str], separator: str) -> bytes:
+def _row(fields: list[str], separator: str, end: str) -> bytes:
     text = io.StringIO(newline="")
-    csv.writer(text, delimiter=separator, lineterminator="\n").writerow(fields)
+    csv.writer(text, delimiter=separator, lineterminator=end).writerow(fields)
     return text.getvalue().encode()
 
 
@@ -306,9 +340,15 @@ class _ParquetOutput(Output):
     """A folder of pieces that become one file in the end: Parquet cannot be appended to."""
 
     def __init__(
-        self, path: Path, table: OpenTable, new: Sequence[str], written: int | None
+        self,
+        path: Path,
+        table: OpenTable,
+        new: Sequence[str],
+        written: int | None,
+        cells: CellFormat,
     ) -> None:
         self.path = path
+        self._cells = cells
         self._new = tuple(new)
         self._schema: dict[str, Any] = getattr(table, "schema", {}) | dict.fromkeys(new, pl.Float64)
         self._pieces = written or 0
@@ -321,7 +361,7 @@ class _ParquetOutput(Output):
 
     def write(self, rounds: Rounds, values: NDArray[np.float64]) -> None:
         if isinstance(rounds.whole, pl.DataFrame):
-            columns = zip(self._new, values.T, strict=True)
+            columns = zip(self._new, _in_percent(values, self._cells).T, strict=True)
             self._add(rounds.whole.with_columns(pl.Series(*column) for column in columns))
 
     def _add(self, frame: pl.DataFrame) -> None:

@@ -291,7 +291,7 @@ class Recalibration:
         read = rows.read
         files = self.output is not None and read.table.fraction() is not None
         with self._writing():
-            out = open_output(self.output, read.table, read.new, written)
+            out = open_output(self.output, read.table, read.new, written, read.names.cells)
         try:
             with Aside(wanted=files) as aside:
                 for part, time in aside.ahead((part, read.last_time) for part in rows.rest):

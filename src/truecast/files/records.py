@@ -39,6 +39,10 @@ class Records:
         Where the line stands that was left out.
     whole : bool
         Whether the first row has a line break.
+    end : bytes
+        That line break.
+    marked : bool
+        Whether a byte order mark stood before it.
     steady : bool
         Whether all rows are there already, so that nobody waits for the next ones.
     """
@@ -49,6 +53,8 @@ class Records:
         self.quotes = quotes
         self.hold = False
         self.whole = True
+        self.end = _END
+        self.marked = False
         self.steady = False
         self.held = None
         self._name = name
@@ -70,6 +76,7 @@ class Records:
             if end or self._over:
                 self.whole = bool(end)
                 line, row = self._take(end or len(self._rest))
+                self.end = b"\r\n" if row.endswith(b"\r\n") else _END
                 return line, row.rstrip(b"\r\n")
             self._more()
 

@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from truecast._check import MOST_ROUNDS, WEIGHTS
 from truecast._check_classes import SLACK
 from truecast.errors import FileError, shown
-from truecast.files.cells import ClassOutcomes, Outcomes, hint, missing, numbers, probabilities
+from truecast.files.cells import (
+    ClassOutcomes,
+    Outcomes,
+    hint,
+    missing,
+    numbers,
+    probabilities,
+    with_sign,
+)
+from truecast.files.class_columns import outcomes_in
 from truecast.files.columns import Names
 from truecast.files.source import Chunk, Lines, OpenTable
 
@@ -159,6 +168,7 @@ class _RoundsReader:
         )
         self._reasons: list[str] = []
         self._total = 0.0
+        self._signs: dict[str, tuple[bool, str]] = {}
 
     def rounds(self, chunk: Chunk, skip_bad: bool) -> Rounds:
         columns = {name: self._numbers(chunk, name) for name in self._numeric}
@@ -275,15 +285,34 @@ class _RoundsReader:
     def _numbers(self, chunk: Chunk, name: str) -> NDArray[np.float64]:
         """Return a column as numbers, nan where it has none."""
         found = chunk.numbers.get(self._number(name))
+        percent = self._cells.percent and name in self._names.scores
         if found is not None:
-            percent = self._cells.percent and name in self._names.scores
-            return found / 100 if percent and name not in self._cells.plain else found
+            if percent and len(found):
+                self._refuse_signs(name, chunk, 0, sign=False)
+            return found / 100 if percent else found
         column = self._readable(name, self._column(chunk, name))
+        if percent:
+            signs = with_sign(column)
+            for sign in signs.drop_nulls().unique(maintain_order=True):
+                self._refuse_signs(name, chunk, int((signs == sign).arg_max() or 0), sign=sign)
         if name == self._names.outcome:
             return self._outcomes(column)
         if name in self._names.scores:
-            return probabilities(column, self._cells, plain=name in self._cells.plain)
+            return probabilities(column, self._cells)
         return numbers(column, self._cells)
+
+    def _refuse_signs(self, name: str, chunk: Chunk, row: int, *, sign: bool) -> None:
+        """Refuse a sign of percent in some cells of a column but not in all."""
+        before, where = self._signs.setdefault(name, (sign, chunk.place(row)))
+        if before == sign:
+            return
+        value = self._column(chunk, name)[row]
+        reason = (
+            f"{shown(name)} must have a % sign in all rows or in none "
+            f"({self._cells.spelled('percent')}), got {value!r:.80} here and "
+            f"{'one' if before else 'none'} in {where}: write all of them alike"
+        )
+        raise FileError(self._table.name, reason, chunk.place(row))
 
     def _readable(self, name: str, column: pl.Series) -> pl.Series:
         """Return a column of numbers or text. Text among typed columns must be asked for."""
@@ -303,13 +332,23 @@ class _RoundsReader:
         """Which option would take a cell: that of a row, or the first."""
         values = column.drop_nulls() if row is None else column[row : row + 1]
         if name == self._names.outcome and self._names.labels:
-            return self._hint_of_class(values[0]) if row is not None else ""
+            return self._hint_of_class(values[0], column) if row is not None else ""
         if not len(values) or (name not in self._names.scores and name != self._names.outcome):
             return ""
         return hint(values[0], column, self._cells, outcome=name == self._names.outcome)
 
-    def _hint_of_class(self, value: object) -> str:
-        """What to do about an outcome that is none of the classes."""
+    def _hint_of_class(self, value: object, column: pl.Series) -> str:
+        """What to do about an outcome that is none of the classes, or of all that are none."""
+        if np.isnan(self._outcomes(column)).all():
+            written = [*outcomes_in(column).values()]
+            some = ", ".join(map(repr, written[:_MOST_SCORES])) + ", ..." * (
+                len(written) > _MOST_SCORES
+            )
+            classes = self._cells.spelled("classes")
+            return (
+                f": no outcome so far ({some:.200}) is one of them; give the classes as outcomes "
+                f"have them, in the order of the columns, with {classes}"
+            )
         scores, skip = self._cells.spelled("scores"), self._cells.spelled("skip_bad", True)
         return (
             f": correct the row, or use {skip} to leave such rows out; a class needs a column of "
@@ -344,14 +383,14 @@ class _RoundsReader:
                 raise FileError(self._table.name, reason, place)
             if len(self._reasons) == _MOST_REASONS:
                 return
-            self._reasons.append(f"{place}: {reason}")
+            self._reasons.append(f"{place}: {reason.removesuffix(self._or_skip)}")
 
     def _bad_rows(
         self, chunk: Chunk, good: dict[str, NDArray[np.bool_]], keep: NDArray[np.bool_]
     ) -> Iterator[tuple[str, str]]:
         """Yield place and reason of each bad row; of those that are no rows at all, the first."""
         before, *first = chunk.bad.first
-        unread = [(place, reason) for place, reason in [first] if chunk.bad.rows]
+        unread = [(place, reason + self._or_skip) for place, reason in [first] if chunk.bad.rows]
         for row in np.flatnonzero(~keep).tolist():
             if before <= row:
                 yield from unread
@@ -368,7 +407,6 @@ class _RoundsReader:
         rules |= dict.fromkeys(
             names.scores, "a percentage from 0 to 100" if self._cells.percent else _PROBABILITY
         )
-        rules |= dict.fromkeys(self._cells.plain, _PROBABILITY)
         rules |= {names.outcome: self._outcomes.rule}
         option = f" ({self._cells.spelled('weight')})" if name == names.weight else ""
         column = self._column(chunk, name)
@@ -411,7 +449,7 @@ class _RoundsReader:
             and all(_zero_or_one(self._numbers(chunk, score)) for score in scores)
         ):
             return _SWAPPED_COLUMNS
-        return self._hint(name, column, row)
+        return self._hint(name, column, row) or self._or_skip
 
     def _advice_on_nothing(self, is_outcome: bool) -> str:
         keep = (
@@ -419,7 +457,18 @@ class _RoundsReader:
             if is_outcome and self._unknown is not None
             else ""
         )
+        if not keep:
+            return self._skip
         return f"use {keep}{self._cells.spelled('skip_bad', True)} to leave such rows out"
+
+    @property
+    def _or_skip(self) -> str:
+        """What to do about a row if nothing else is known to help."""
+        return f": correct the row, or {self._skip}"
+
+    @property
+    def _skip(self) -> str:
+        return f"use {self._cells.spelled('skip_bad', True)} to leave such rows out"
 
     def _group(self, chunk: Chunk) -> pl.Series | None:
         first = self._names.group

@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 import tempfile
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Bad", "Chunk", "Lines", "OpenTable", "open_table"]
 
-_UTF16 = "is in UTF-16; only UTF-8 can be read: convert it first"
+_UTF16 = (
+    "is in UTF-16; only UTF-8 can be read: in Excel, save it as 'CSV UTF-8', or convert it by "
+    "iconv -f utf-16 -t utf-8"
+)
 _NO_TEXT = {
     b"\xff\xfe": _UTF16,
     b"\xfe\xff": _UTF16,
@@ -174,11 +178,13 @@ def _text(name: str, stream: io.BufferedReader, reader: _Reader) -> OpenTable:
     reason = next((reason for magic, reason in _NO_TEXT.items() if head.startswith(magic)), None)
     if reason is not None:
         raise FileError(name, reason)
-    if head.startswith(b"\xef\xbb\xbf"):
-        read(3)
+    marked = head.startswith(BOM_UTF8)
+    if marked:
+        read(len(BOM_UTF8))
     start = stream.peek(1).lstrip()
     kind = JsonLines if start[:1] in (b"{", b"[") else Delimited
     table = kind(name, read, reader.fraction)
+    table.records.marked = marked
     table.records.steady = reader.follow is None and reader.fraction() is not None
     return table
 

@@ -16,6 +16,7 @@ from truecast import state as saving
 from truecast._atomic import replaced
 from truecast._check import EPOCH
 from truecast.errors import FileError, StateError, writing
+from truecast.files.cells import as_option
 from truecast.files.columns import Names, check_there
 from truecast.files.prints import Comparison, Prints
 from truecast.files.rounds import NoRowsError, Rounds, rounds
@@ -129,6 +130,9 @@ class WatchRun:
         check_there(table.name, table.columns, self.time, "--time")
         if self.state is not None and len(names.scores) > 1 and not names.labels:
             raise FileError(table.name, "has several scores: --state is for one --score")
+        if names.labels and names.group is not None:
+            reason = "has several classes, and --by does not work with several classes yet"
+            raise FileError(table.name, f"{reason}: leave it out, or watch one with --score")
         if table.records is not None:
             table.records.hold = self.state is not None
         kept = next(iter(self.monitors.values()), None)
@@ -141,9 +145,11 @@ class WatchRun:
         before, now = kept.config, new.config
         other = {name: value for name, value in before.items() if value != now.get(name)}
         if other or type(kept) is not type(new):
-            shown = other or f"a {type(kept).__name__}"
+            shown = _as_options(before)
             raise FileError(
-                str(self.state), f"has other options, which cannot change: {shown}; use a new state"
+                str(self.state),
+                f"has other options, which cannot change: {shown}; give the same ones, or use a "
+                "new --state",
             )
 
     def _play(self, table: OpenTable, names: Names, known: int) -> None:
@@ -230,7 +236,7 @@ class WatchRun:
             run = json.loads(text).get("run")
             before = None if run is None else self._load_run(run)
         except StateError as error:
-            reason = f"is not a saved monitor: {saving.reason(error)}"
+            reason = f"is not a saved monitor: {saving.reason(error)}; use a new --state"
             raise FileError(str(self.state), reason) from error
         self.monitors = {"": monitor}
         return before
@@ -271,12 +277,25 @@ class WatchRun:
                 return 0
             if not comparison.left and all(comparison.same):
                 return before.rows
+            outcomes, scores, _ = comparison.same
+            grouped_before, grouped_now = comparison.grouped
+            if outcomes and scores and grouped_before != grouped_now:
+                reason = "begins with rows that the state has seen with"
+                how = "" if grouped_before else "out"
+                raise FileError(table.name, f"{reason}{how} --by: it must be as it was")
             if comparison.shares or comparison.apart:
                 reason = "shares rows with the last run, but does not begin with all of them"
                 raise FileError(
                     table.name, f"{reason}: no row counts twice. Use a new --state for this file"
                 )
         return 0
+
+
+def _as_options(config: dict[str, Any]) -> str:
+    """Return the options of a monitor as the command takes them."""
+    classes = ",".join(map(str, config.get("classes") or ()))
+    given = {name: config[name] for name in ("alpha", "mean_time")} | {"classes": classes or None}
+    return " ".join(as_option(name, value) for name, value in given.items() if value is not None)
 
 
 def _sliced(part: Rounds) -> Iterator[Rounds]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
+from truecast._check_classes import readings
 from truecast.errors import InputError
 
 __all__ = ["Label", "Labels"]
@@ -80,16 +81,27 @@ class Labels:
         return self._checked(table, scale, normalize)
 
     def _columns(self, scores: Any) -> Any:
-        """Of a frame, the columns that are called as the classes, if there are any."""
-        found = getattr(scores, "columns", None)
+        """Of a frame, the columns of the classes, by their names; others go by position.
+
+        A column is called like its class, or all have the same beginning or end beside it.
+        """
+        found = getattr(
+            scores, "column_names", getattr(scores, "columns", None)
+        )  # Arrow, or others
         names = [] if found is None else list(found)
-        if not any(name in self._numbers for name in names):
+        for way in readings([str(name) for name in names]):
+            known = dict(zip(way, names, strict=True))
+            if all(str(name) in known for name in self.names):
+                chosen = [known[str(name)] for name in self.names]
+                return np.column_stack([np.asarray(scores[name]) for name in chosen])
+        if not names or _are_numbered(names):
             return scores
-        missing = [name for name in self.names if name not in names]
-        if missing:
-            rule = "must have a column for each class"
-            raise InputError("scores", f"{rule}: {missing[0]!r} is missing", names)
-        return scores[list(self.names)]
+        missing = next(name for name in self.names if str(name) not in map(str, names))
+        rule = (
+            f"must have a column for each class: {missing!r} is missing. Name columns like the "
+            f"classes, such as {missing!r} or 'p_{missing}', or pass .to_numpy() to go by position"
+        )
+        raise InputError("scores", rule, names)
 
     def _table(self, scores: Any) -> NDArray[np.float64]:
         rule = f"must be numbers of shape (rounds, {len(self)}), a column for each class"
@@ -126,6 +138,14 @@ class Labels:
         return shown if len(self) <= 8 else f"{shown} and {len(self) - 8} more"
 
 
+def _are_numbered(names: Sequence[Any]) -> bool:
+    """Whether columns have no names but their numbers, in order: 0, 1, or column_0, column_1."""
+    numbers = readings([str(name) for name in names])[-1]
+    return any(
+        numbers == [str(number) for number in range(first, first + len(names))] for first in (0, 1)
+    )
+
+
 def _refuse(bad: NDArray[np.bool_], rule: str, table: NDArray[np.float64], one: bool) -> None:
     if bad.any():
         row, column = np.argwhere(bad)[0].tolist()
@@ -143,7 +163,7 @@ def _names(classes: Any) -> tuple[Label, ...]:
         classes = classes.tolist()
     if not isinstance(classes, Sequence) or isinstance(classes, str | bytes):
         raise InputError("classes", rule, classes)
-    names = tuple(classes)
+    names = tuple(name.item() if isinstance(name, np.generic) else name for name in classes)
     if any(type(name) not in (str, int) for name in names):
         raise InputError("classes", rule, classes)
     if not 2 <= len(names) <= MAX_CLASSES or len(set(names)) != len(names):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from truecast._check_classes import without_prefix
+from truecast._names import as_one_line, of_one_line
 from truecast.report.advice import DRIFT, Advice, away_from_certainty, recalibrate_line
 from truecast.report.numerals import roughly
 
@@ -74,11 +75,19 @@ def _line(finding: ClassFinding, context: Context) -> str:
         return _PYTHON
     labels = [str(label) for label in finding.figures.labels]
     scores = context.score
-    like_columns = scores is None or without_prefix(scores.split(",")) == labels
+    like_columns = scores is None or _are_like(scores, labels)
     names = {
         "--outcome": context.outcome,
         "--scores": scores,
-        "--classes": None if like_columns else ",".join(labels),
+        "--classes": None if like_columns else as_one_line(labels),
         "--by": None if finding.groups is None else context.group,
     }
     return recalibrate_line(context, names)
+
+
+def _are_like(scores: str, labels: list[str]) -> bool:
+    """Whether the columns are called like the classes, less a beginning."""
+    try:
+        return without_prefix(of_one_line(scores)) == labels
+    except ValueError:  # this is no line of CSV
+        return False

@@ -485,13 +485,16 @@ def _invalid(y: NDArray[Any], p: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArr
 
 
 def refuse_predictions(y: NDArray[Any], p: NDArray[Any]) -> NoReturn:
-    """Raise the error of the first round that is not valid; there is one."""
+    """Raise the error of the first round that is not valid."""
+    y = y.view(np.uint8) if y.dtype.char == "?" else y  # a byte may be neither False nor True
     not_outcome, not_probability = _invalid(y, p)
     if not_outcome.any():
         swapped = not not_probability.any() and bool(np.isin(p, (0, 1)).all())
         hint = " (y_prob is all 0 and 1: the order is y_true, y_prob)" if swapped else ""
         _refuse_first("y_true", _OUTCOME + hint, y, not_outcome)
-    _refuse_first("y_prob", _PROBABILITY, p, not_probability)
+    if not_probability.any():
+        _refuse_first("y_prob", _PROBABILITY, p, not_probability)
+    raise InputError("y_true", "must not change while it is read, and neither must y_prob", y)
 
 
 def sample_weight(weights: Any, y_true: Any, y_prob: Any, rounds: int) -> NDArray[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import truecast as tc
 from truecast import _check
 from truecast.errors import InputError
 
@@ -320,3 +321,13 @@ def test_long_values_are_cut_in_messages() -> None:
     with pytest.raises(InputError) as caught:
         _check.outcome("x" * 10_000)
     assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("rounds", [40, 2_000])
+def test_a_bool_that_is_neither_is_refused_as_an_outcome(rounds: int) -> None:
+    y = (np.arange(rounds) % 2).astype(np.uint8)
+    y[9] = 2
+    p = np.linspace(0, 1, rounds)
+    for measure in (tc.brier_score, tc.arc_energy, tc.smooth_calibration_error):
+        with pytest.raises(tc.InputError, match="y_true must be 0 or 1, got 2 at position 9"):
+            measure(y.view(bool), p)

@@ -679,10 +679,11 @@ def test_recalibrate_keeps_cells_as_they_are(
     mark = ";" if ";" in path.read_text() else ","
     for at, (before, after) in enumerate(lines):
         if path.suffix == ".csv":
-            assert after == f"{before}{mark}{recalibrated[at]}"
+            assert after == f"{before}{mark}{_in_notation(recalibrated[at], options, mark)}"
         else:
             assert after.startswith(before.removesuffix("}"))
-            assert f'"recalibrated":{recalibrated[at + 1]}' in after.replace(" ", "")
+            number = _in_notation(recalibrated[at + 1], options)
+            assert f'"recalibrated":{number}' in after.replace(" ", "")
     assert "ecalibrat" in Path("r.html").read_text()
 
 
@@ -714,3 +715,13 @@ def test_rows_whose_outcome_is_missing_are_forecast(
     assert "1 row without an outcome: forecast, not learned from" in done.stderr
     refused = CliRunner().invoke(main, ["recalibrate", str(path), "-o", "-", *options])
     assert "use --unknown to keep such rows, or --skip-bad" in refused.stderr
+
+
+def _in_notation(cell: str, options: list[str], mark: str = "") -> str:
+    """A new cell as the options say that the file has its numbers; the name of the column stays."""
+    if not cell[0].isdigit():
+        return cell
+    number = repr(100 * float(cell)) if "--percent" in options else cell
+    if mark and "," in options:
+        number = number.replace(".", ",")
+    return f'"{number}"' if mark and mark in number else number

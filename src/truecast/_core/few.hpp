@@ -88,7 +88,7 @@ class PlainRounds {
     bool used(bool valid) const {
         if (valid) return true;
         nanobind::module_::import_("truecast._check").attr("refuse_predictions")(y_true_, y_prob_);
-        throw nanobind::value_error("some round is not valid");  // it has become so since
+        throw nanobind::value_error("some round is not valid");  // not reached
     }
 
     nanobind::handle y_true_, y_prob_;

@@ -100,13 +100,16 @@ class Four {
         const std::size_t cells = ladder.cells();
         std::uint64_t paid = 0;
         for (std::size_t i = 0; i < cells; ++i) {
-            paid += ladder.moves[i].pay * (counts(words[streams * i + k]) % second);
-            paid += ladder.moves[cells + i].pay * (counts(words[streams * (i + 1) + k]) / second);
+            paid += ladder.moves[i].pay * firsts(words[streams * i + k]);
+            paid += ladder.moves[cells + i].pay * seconds(words[streams * (i + 1) + k]);
         }
         lane.at.deviation.add(paid);
     }
 
+    // How often a point was credited: with both outcomes, with the first, with the second.
     static std::uint32_t counts(std::int64_t word) { return static_cast<std::uint32_t>(word); }
+    static std::uint64_t firsts(std::int64_t word) { return counts(word) & 0xFFFFU; }
+    static std::uint64_t seconds(std::int64_t word) { return counts(word) >> 16; }
 
     void play_some(std::array<Lane, streams>& lanes, std::size_t from, std::size_t count) {
         const auto begin = [=](const Lane& lane) {
@@ -155,20 +158,26 @@ struct Streams {
 
     void run_on(std::size_t threads) const {
         const std::size_t workers = std::max<std::size_t>(1, std::min(threads, streams));
-        in_threads(workers,
-                   [=](std::size_t w) { run(streams * w / workers, streams * (w + 1) / workers); });
+        std::vector<Four> fours;  // made here, as the threads must not throw
+        if (Four::fits(start) && streams >= Four::streams) {
+            fours.reserve(workers);
+            while (fours.size() < workers) fours.emplace_back(start);
+        }
+        in_threads(workers, [&](std::size_t w) {
+            run(streams * w / workers, streams * (w + 1) / workers,
+                fours.empty() ? nullptr : &fours[w]);
+        });
     }
 
   private:
     // Each of the four goes through a quarter of the rows, one after the other: memory is then read
     // and written in four runs, for which the processor is ready.
-    void run(std::size_t first, std::size_t last) const {
-        const std::size_t quarter = Four::fits(start) ? (last - first) / Four::streams : 0;
-        Four four(start);
+    void run(std::size_t first, std::size_t last, Four* four) const {
+        const std::size_t quarter = four != nullptr ? (last - first) / Four::streams : 0;
         for (std::size_t s = first; s < first + quarter; ++s) {
             std::array<Four::Lane, Four::streams> lanes;
             for (std::size_t k = 0; k < Four::streams; ++k) lanes[k] = begin(s + k * quarter);
-            four.play(lanes, rounds);
+            four->play(lanes, rounds);
             for (std::size_t k = 0; k < Four::streams; ++k) finish(s + k * quarter, lanes[k].at);
         }
         for (std::size_t s = first + Four::streams * quarter; s < last; ++s) {

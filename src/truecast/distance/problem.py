@@ -44,6 +44,7 @@ class Found:
 
     `length` is at most `excess` above that of the shortest chain, if there is one within the
     budget less `loss`: what leaving out values costs at most. `ended` is why it gave up, or empty.
+    `witness` is None if there is no such chain, or if memory was too short to trace it.
     """
 
     ended: str

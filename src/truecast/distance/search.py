@@ -68,8 +68,8 @@ class Distance:
         How many there are.
     ended : str
         Why the search ended: "exact", "rtol", "time", "memory" (also if there are 2^26 rounds or
-        more), "interrupted", or "rounding" if the bounds cannot get closer, which may happen with
-        millions of rounds.
+        more, or if forecasts as near as the lower bound could not be traced), "interrupted", or
+        "rounding" if the bounds cannot get closer, which may happen with millions of rounds.
     """
 
     lower: float
@@ -340,7 +340,8 @@ class _Bracket:
             # it is enough to show that no chain is much shorter than the best so far; the rest is
             # for the next search, which must have a smaller budget by the loss of this one
             closer = _CLOSELY if loss * _CLOSELY <= _FAR * asked else _CLOSER
-            budget = self.upper - self.worth - enough + loss * (1 + 1.03 * closer / (1 - closer))
+            rest = 1.03 * closer / (1 - _CLOSELY)
+            budget = self.upper - self.worth - enough + loss * (1 + rest)
             if budget > holds:
                 others = [None, None]
             bridges = others[0] is not None and loss > _FAR * asked

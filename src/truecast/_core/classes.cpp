@@ -226,8 +226,7 @@ void replay(ClassDesk& desk, Table2 scores, nb::handle groups, Array<const std::
                    for (; t < end; ++t) {
                        row.read(scores.data() + t * classes, classes, desk.logit);
                        Issue forecast(desk, plan.of(t), row, event_at(events, t));
-                       write(forecast.keep(desk, before.given_up).made,
-                             said.data() + t * classes);
+                       write(forecast.keep(desk, before.given_up).made, said.data() + t * classes);
                        before.forget_own();
                        known.add(t, known_at.data()[t]);
                        known.after(t, [&](std::size_t s) {

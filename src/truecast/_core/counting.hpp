@@ -206,10 +206,7 @@ std::ptrdiff_t weigh(const double* p, const Y* y, const W* weights, std::size_t 
     Rounds rounds(p, y, n, threads, to.forecasts);
     if (!rounds.pack_all()) return -1;
     const Stretches stretches = rounds.sorted(
-        items,
-        [weights](std::uint64_t key, std::size_t i) {
-            return Weighed<W>{key, weights[i]};
-        },
+        items, [weights](std::uint64_t key, std::size_t i) { return Weighed<W>{key, weights[i]}; },
         [&](std::size_t from, std::size_t end) {
             return unpack(items + from, end - from, to.forecasts + from, to.zeros + from,
                           to.ones + from);

@@ -31,9 +31,9 @@ struct DeskBase : Shared {
 
     DeskBase(nb::object tickets, std::size_t most_groups, std::size_t most)
         : ticket_type(std::move(tickets)), most_tickets(most), seats(most_groups) {
-        require(PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(ticket_type.ptr()),
-                                 &PyLong_Type) != 0,
-                "tickets must be ints");
+        require(
+            PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(ticket_type.ptr()), &PyLong_Type) != 0,
+            "tickets must be ints");
         require(most_tickets > 0, "a desk needs room for a ticket");
     }
 };

@@ -177,7 +177,7 @@ class Field {
         Path* path;
         Key key;
         Node at;
-        bool above;  // the top is still to be passed
+        bool above;            // the top is still to be passed
         Two sum = {0.0, 0.0};  // up to the key, and beyond it
 
       public:
@@ -206,9 +206,7 @@ class Field {
         }
 
         // Have the next node fetched from memory.
-        void fetch() const {
-            above ? field->fetch_way(key) : field->fetch(at);
-        }
+        void fetch() const { above ? field->fetch_way(key) : field->fetch(at); }
 
       private:
         // What is all below the key, or all above it.

@@ -321,8 +321,7 @@ bool bin_few(nb::handle y_true, nb::handle y_prob, Array<double, 1> memory) {
     return true;
 }
 
-nb::object binned_error_of_few(nb::handle y_true, nb::handle y_prob, std::size_t n_bins,
-                               int norm) {
+nb::object binned_error_of_few(nb::handle y_true, nb::handle y_prob, std::size_t n_bins, int norm) {
     require(n_bins >= 1 && n_bins <= 1 << 24, "there must be from 1 to 2**24 bins");
     FewBins bins(n_bins);
     if (!bins.add(PlainRounds(y_true, y_prob))) return nb::none();
@@ -441,9 +440,8 @@ template <typename Score>
 nb::object sum_over_few(nb::handle y_true, nb::handle y_prob) {
     const PlainRounds rounds(y_true, y_prob);
     ExactSum sum;
-    const bool known = rounds.offer([&](const auto* y) {
-        return score_rounds<Score>(rounds.p(), y, rounds.size(), sum);
-    });
+    const bool known = rounds.offer(
+        [&](const auto* y) { return score_rounds<Score>(rounds.p(), y, rounds.size(), sum); });
     if (!known || !is_precise(sum)) return nb::none();
     return nb::float_(sum.rounded());
 }
@@ -510,11 +508,10 @@ nb::tuple curve_of_few(const FewRounds& few, Array<double, 1> memory) {
     const std::size_t bytes = curve.blocks * sizeof(double);
     std::memcpy(out + 3 * curve.blocks, curve.zeros.data(), bytes);
     std::memcpy(out + 4 * curve.blocks, curve.ones.data(), bytes);
-    return nb::make_tuple(curve.blocks,
-                          score_sum<SquaredError>(few.p(), few.zeros(), few.ones(), n),
-                          score_sum<LogLoss>(few.p(), few.zeros(), few.ones(), n),
-                          as_tuple(scores_of_rates(curve.zeros.data(), curve.ones.data(),
-                                                   curve.blocks)));
+    return nb::make_tuple(
+        curve.blocks, score_sum<SquaredError>(few.p(), few.zeros(), few.ones(), n),
+        score_sum<LogLoss>(few.p(), few.zeros(), few.ones(), n),
+        as_tuple(scores_of_rates(curve.zeros.data(), curve.ones.data(), curve.blocks)));
 }
 
 // Of counts, or weights, each divided by the total.
@@ -613,8 +610,7 @@ void bind_measures(nb::module_& m) {
         m, "arc_energy", [](auto... of) { return energy_on_arc(of...); }, "threads"_a = true);
     bind_kernel<double, bool>(
         m, "laplace_sum", [](auto... of) { return laplace(of...); }, "scale"_a, "threads"_a);
-    bind_kernel<double>(
-        m, "smooth_ece", [](auto... of) { return smooth_ece(of...); }, "total"_a);
+    bind_kernel<double>(m, "smooth_ece", [](auto... of) { return smooth_ece(of...); }, "total"_a);
     bind_kernel(m, "u_calibration_sum", [](auto... tally) { return u_calibration(tally...); });
     bind_kernel(m, "decision_sum", [](auto... tally) { return decision_sum(tally...); });
     bind_kernel(m, "residual_sum", [](auto... tally) { return absolute_residuals(tally...); });

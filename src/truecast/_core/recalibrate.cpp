@@ -579,8 +579,8 @@ void restore(Desk& desk, std::int64_t issued, const nb::dict& columns) {
     load(table.entries(), columns);
     const std::size_t count = table.number.size();
     const std::size_t models = at_rest(unread(desk).held()).hint->inputs();
-    require(all_of_length(count, table.key, table.worst, table.event, table.members,
-                          table.forecast, table.same) &&
+    require(all_of_length(count, table.key, table.worst, table.event, table.members, table.forecast,
+                          table.same) &&
                 table.score.size() == count * models && table.about.size() == table.made.size(),
             "columns must be of one length");
     Tickets tickets;
@@ -663,8 +663,7 @@ void bind_recalibrate(nb::module_& m) {
              "Learn the outcome of a ticket.")
         .def("give_up", &give_up<Desk>, "ticket"_a.none(),
              "Await the outcome of a ticket no longer.")
-        .def("run", &run, "scores"_a, "groups"_a.none(), "outcomes"_a, "said"_a,
-             "threads"_a,
+        .def("run", &run, "scores"_a, "groups"_a.none(), "outcomes"_a, "said"_a, "threads"_a,
              "Play a round for every outcome; write what was said. All or, if it is interrupted, "
              "nothing.")
         .def("replay", &replay, "scores"_a, "groups"_a.none(), "outcomes"_a, "known_at"_a,

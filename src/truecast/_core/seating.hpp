@@ -239,8 +239,7 @@ class Plan {
 // outcomes come `late`, those of the oldest tickets that there will be no room for.
 template <typename AnyDesk>
 std::vector<std::uint32_t> changed_by(const AnyDesk& desk, const Plan& plan, std::size_t rounds,
-                                      bool late,
-                                      const std::vector<std::uint32_t>& resolved = {}) {
+                                      bool late, const std::vector<std::uint32_t>& resolved = {}) {
     std::vector<std::uint32_t> all = plan.used;
     all.insert(all.end(), resolved.begin(), resolved.end());
     if (late && desk.tickets.size() + rounds > desk.most_tickets) {

@@ -139,7 +139,8 @@ class Four {
         const std::int64_t before = of_points[credited];
         const std::int64_t sign = before + turn.gap;
         of_points[credited] = before + turn.credit;
-        now.at = credited - 4 + 4 * static_cast<std::int64_t>(static_cast<std::uint64_t>(sign) >> 63);
+        now.at =
+            credited - 4 + 4 * static_cast<std::int64_t>(static_cast<std::uint64_t>(sign) >> 63);
         now.squared_error += turn.squared;
         now.said[t] = turn.says;
     }

@@ -2,7 +2,8 @@
 // same. Functions that such a loop calls are inlined into it, so that they are compiled for it.
 #pragma once
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && \
+    !defined(__SANITIZE_ADDRESS__)
 #define TRUECAST_INLINE __attribute__((always_inline)) inline
 #define TRUECAST_FOUR_AT_A_TIME __attribute__((target("avx2")))
 #define TRUECAST_HAS_FOUR __builtin_cpu_supports("avx2")

@@ -128,7 +128,7 @@ def distance() -> str:
     """How many kinds of forecasts reach the target, for each number of rounds."""
     said = []
     for title, text in sections("distance").items():
-        target = re.search(r"^Target: (.*?)(?:;.*)?\.$", text, re.MULTILINE)
+        target = re.search(r"^Target: (.*?)(?:;.*|\. .*)?\.$", text, re.MULTILINE)
         met = re.search(r"\*\*Met by (\d+ of \d+)\*\*", text)
         assert target
         assert met

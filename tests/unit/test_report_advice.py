@@ -332,6 +332,9 @@ def test_what_is_right_only_on_average_is_to_be_recalibrated() -> None:
     whole = "No evidence against calibration on the whole, but "
     assert headline(finding) == f"{whole}2 of 2 groups are off"
     assert first.do == "Recalibrate each group."
+    page = tc.html_report(y, p, groups=group, resamples=199).html
+    assert 'class="verdict weak"' in page
+    assert 'class="verdict none"' not in page
     assert shlex.split(first.line or "")[3:] == [
         *("--by", "g", "--positive", "it is", "-o", "recalibrated.csv")
     ]

@@ -24,7 +24,16 @@ from truecast.report.tables import (
     ranges_table,
     scores_table,
 )
-from truecast.report.verdict import headline, interval, notes, size, skill, verdict
+from truecast.report.verdict import (
+    QUIET,
+    headline,
+    interval,
+    notes,
+    off_in_parts,
+    size,
+    skill,
+    verdict,
+)
 from truecast.report.words import (
     BEFORE,
     LATER,
@@ -144,6 +153,8 @@ def _verdict(finding: Finding) -> list[Markup]:
     figures = finding.figures
     error = finding.smooth_error
     sentences = (headline(finding), found.evidence, size(finding, found.kind))
+    # not the green of "nothing found" above groups or an alarm that are off
+    colour = "weak" if found.kind in QUIET and off_in_parts(finding) else found.kind
     p = f"p-value {p_value(finding.p_value)}"
     tiles = [
         tile(
@@ -156,7 +167,7 @@ def _verdict(finding: Finding) -> list[Markup]:
         compared("log loss", figures.log.score, figures.log.uncertainty, "average"),
     ]
     return [
-        tag("div", *(tag("p", words) for words in sentences), class_=f"verdict {found.kind}"),
+        tag("div", *(tag("p", words) for words in sentences), class_=f"verdict {colour}"),
         tag("dl", *tiles, class_="tiles"),
         *([quiet(_CLUSTERS)] if error else []),
         tag("p", "Calibration is not everything:  ", skill(finding, found.kind)),

@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import sys
 import tempfile
-import time
 from collections import defaultdict
 from dataclasses import asdict
 from pathlib import Path
@@ -155,16 +153,12 @@ def main() -> None:
     )
     parser.add_argument("--resume", type=Path, help="file to keep finished games in")
     options = parser.parse_args()
-    header("The arena", f"arena.py {shlex.join(sys.argv[1:])}".strip(), "numpy")
+    header("The arena", "arena.py", "numpy")
     print(WHAT.rstrip())
     file = options.resume or Path(tempfile.mkdtemp()) / "games.jsonl"
-    spent = {}
-    for rounds in options.rounds:
-        start = time.perf_counter()
-        tc.arena.tournament(horizons=[rounds], seeds=options.seeds, path=file, progress=progress)
-        spent[rounds] = time.perf_counter() - start
-    # what was played is not played again: this reads it
-    results = tc.arena.tournament(horizons=options.rounds, seeds=options.seeds, path=file)
+    results = tc.arena.tournament(
+        horizons=options.rounds, seeds=options.seeds, path=file, progress=progress
+    )
     forecasters(results)
     adversaries()
     print("\n## Distances\n")
@@ -174,12 +168,7 @@ def main() -> None:
         picture("arena", "CalDist against T: an overview, and a panel for each forecaster")
     print(READING.rstrip())
     for rounds in options.rounds:
-        played = (
-            ""
-            if options.resume
-            else f"; played and measured in {spent[rounds]:.0f} s on all processors"
-        )
-        print(f"\n### T = {rounds:,}: means over {options.seeds} seeds{played}\n")
+        print(f"\n### T = {rounds:,}: means over {options.seeds} seeds\n")
         print(results.against(rounds).markdown())
     print(
         "\n## One game\n\n`BentGrid(horizon=1000)` against `SignPreservation()`, as "

@@ -1,6 +1,8 @@
 """Recalibration of several classes, against what else there is.
 
-    python benchmarks/classes_recalibrate.py            # everything: ten minutes
+    python benchmarks/pages.py classes       # into the docs; ten minutes, on a busy machine too
+    python benchmarks/pages.py classes-cost  # the cost of a round; half a minute on a quiet one
+    python benchmarks/classes_recalibrate.py            # to look at: everything but the cost
     python benchmarks/classes_recalibrate.py --streams digits-bayes squared-3
     python benchmarks/classes_recalibrate.py --streams --cost  # a round, in rounds of two classes
     python benchmarks/classes_recalibrate.py --streams --games # moves and spill of the guard
@@ -396,7 +398,7 @@ def main() -> None:
         orders()
     if options.drift or everything:
         drift()
-    if options.cost or everything:
+    if options.cost:
         cost()
     if options.games or everything:
         games()

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import subprocess
 import sys
 import time
@@ -315,11 +314,7 @@ def main() -> None:
     if options.case:
         print(json.dumps(case(options.case, options.rounds[0], options.seeds[0])))
         return
-    header(
-        "Benchmarks: the distance to calibration",
-        f"distance.py {shlex.join(sys.argv[1:])}".strip(),
-        "numpy",
-    )
+    header("Benchmarks: the distance to calibration", "distance.py", "numpy")
     print(WHAT.rstrip())
     everything = not (options.rounds or options.at_once or options.calibrated)
     for rounds in list(TARGETS) if everything else options.rounds or []:

@@ -9,8 +9,6 @@ Needs the package installed.
 from __future__ import annotations
 
 import argparse
-import shlex
-import sys
 import time
 from collections.abc import Callable
 from itertools import product
@@ -41,7 +39,7 @@ GAMES = """
 The total CalDist that the best forecaster pays for T rounds against the best adversary.
 V is for an adversary who knows how each forecast is drawn but not the draw, W for one who sees the forecast first. *At
 least* and *at most* are proved bounds ([the game](minimax.md), theorems 2 and 3), rounded outwards in the fifth digit, except
-for differences below 1e-10; the seconds are for both. For T <= 4 the values are exactly V = 1/2, 1/2, 2/3, 47/64
+for differences below 1e-10; the seconds, of processor time, are for both. For T <= 4 the values are exactly V = 1/2, 1/2, 2/3, 47/64
 and W = 1/2, 1/2, 2/3, 3/4 (theorem 4).
 """
 WORST = """
@@ -59,13 +57,13 @@ def shown(value: GameValue) -> str:
 
 def solved(rounds: int) -> tuple[GameValue, GameValue]:
     """Print a row of the first table."""
-    start = time.perf_counter()
+    start = time.process_time()
     drawn, seen = (
         minimax_value(rounds, deterministic=deterministic) for deterministic in (False, True)
     )
     by = f"{drawn.upper / rounds**0.5:.3f} | {drawn.upper / rounds ** (1 / 3):.3f}"
     print(
-        f"| {rounds} | {shown(drawn)} | {shown(seen)} | {by} | {time.perf_counter() - start:.1f} |",
+        f"| {rounds} | {shown(drawn)} | {shown(seen)} | {by} | {time.process_time() - start:.1f} |",
         flush=True,
     )
     return drawn, seen
@@ -88,9 +86,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7, help="of the longest game, at most 7")
     options = parser.parse_args()
-    header(
-        "The calibration game, measured", f"minimax.py {shlex.join(sys.argv[1:])}".strip(), "numpy"
-    )
+    header("The calibration game, measured", "minimax.py", "numpy")
     print("\n## The value" + f"\n{GAMES}")
     print(
         "| T | V at least | at most | W at least | at most | V / sqrt(T) at most | V / "

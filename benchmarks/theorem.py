@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -108,7 +107,7 @@ def main() -> None:
     )
     parser.add_argument("--time-limit", type=float, default=120.0, help="seconds for a distance")
     options = parser.parse_args()
-    header("The theorem, measured", f"theorem.py {shlex.join(sys.argv[1:])}".strip(), "numpy")
+    header("The theorem, measured", "theorem.py", "numpy")
     print(WHAT.format(exactly=EXACTLY, rtol=RTOL, limit=options.time_limit).rstrip())
     picture("theorem", "CalDist over sqrt(T), a panel for each forecaster, below what is proved")
     print("\nThe picture shows CalDist and the two bounds, all over sqrt(T).")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -60,7 +62,7 @@ def pair(
 def header(title: str, script: str, *packages: str) -> None:
     """Print what was run, and on what."""
     print(f"# {title}\n")
-    print(f"Made by `python benchmarks/{script}`, all in one run.")
+    print(f"Made by `python benchmarks/{shlex.join([script, *sys.argv[1:]])}`, all in one run.")
     machine = [
         platform.machine(),
         f"{os.cpu_count()} cores",

@@ -11,9 +11,7 @@ from __future__ import annotations
 import argparse
 import bisect
 import math
-import shlex
 import sys
-import time
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
@@ -458,14 +456,12 @@ def main() -> None:
         "--long", type=sizes, default=[1_000, 10_000, 100_000], help="for the constants"
     )
     given = parser.parse_args()
-    start = time.monotonic()
-    header("The worst case", f"worst_case.py {shlex.join(sys.argv[1:])}".strip(), "numpy")
+    header("The worst case", "worst_case.py", "numpy")
     print(WHAT.rstrip())
     exact(given.exact)
     most = search(given.rounds)
     constants(given.long)
     others(1_000, given.exact, most)
-    print(f"\nAll of it took {(time.monotonic() - start) / 60:.0f} minutes.")
 
 
 if __name__ == "__main__":

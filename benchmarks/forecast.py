@@ -62,7 +62,7 @@ def streams_of(rounds: int) -> dict[str, np.ndarray]:
 CHAIN = """\
 The chain is a loop with the same load, add, store and compare, for the uniform grid only, and nothing else. It is run
 bare, against forecasts written to a given array (`out`), and writing to a new array, against forecasts returned in a
-new array, which the system must clear page by page. ns a round, and ratios.
+new array, which the system must clear page by page. ns a round, the least of five runs, and ratios.
 """
 
 
@@ -123,7 +123,10 @@ def many_streams(streams: int, rounds: int) -> None:
     )
     print(f"\n## {streams:,} streams of {rounds:,} rounds\n")
     filled = seconds(lambda: np.empty(y.shape).fill(0.5), 6) / y.size * 1e9
-    print("New memory must be cleared by the system, page by page, by those who fill it.\n")
+    print(
+        "New memory must be cleared by the system, page by page, by those who fill it. The least of six runs; of one of numpy's,"
+    )
+    print("with a tenth of the streams.\n")
     print("| way | ns a step | to one stream | to filling |\n|---|---|---|---|")
     print(f"| filling a new array of forecasts, 1 thread | {filled:.2f} | {filled / one:.2f} | 1 |")
     print(f"| one stream of as many rounds | {one:.2f} | 1 | {one / filled:.2f} |")

@@ -296,7 +296,10 @@ def with_tickets(p: Any, y: Any, names: list[str] | None, groups: int) -> tc.Rec
 
 
 def costs(_: int) -> Rows:
-    """What 100,000 groups of ten rounds cost, and 100,000 tickets."""
+    """What 100,000 groups of ten rounds cost, and 100,000 tickets.
+
+    The batch of a million once, the others the least of three runs or more.
+    """
     yield ["work", "100,000 groups", "no groups"]
     rng = np.random.default_rng(0)
     count = 100_000

@@ -2,7 +2,7 @@
 
 Needs the package with its serve extra.
 
-    python benchmarks/pages.py journal               # into the docs; ten million rounds, some minutes
+    python benchmarks/pages.py journal               # into the docs; ten million rounds, four minutes
     python benchmarks/journal.py --rounds 300000     # to look at
 """
 
@@ -116,7 +116,7 @@ def main() -> None:
     options = parser.parse_args()
     rounds = options.rounds
     header("The journal", "journal.py")
-    print("\nOn SQLite, in one process with what writes and reads.\n")
+    print("\nOn SQLite, in one process with what writes and reads; each once.\n")
     print("| what | measured | target |\n|---|---|---|")
 
     def row(what: str, measured: str, target: str = "") -> None:

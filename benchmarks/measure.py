@@ -1,6 +1,6 @@
 """What the measures cost, as ratios taken in one run against peers and against sorting.
 
-    python benchmarks/pages.py measure  # into the docs; five minutes; --quick for a tenth
+    python benchmarks/pages.py measure  # into the docs; four minutes; --quick for a tenth
     python benchmarks/measure.py  # to look at
 
 Needs the package with its test extra, which has the peers.
@@ -51,7 +51,12 @@ def against_peers(n: int, data: Callable[[int], tuple[np.ndarray, np.ndarray]]) 
         f"\n## {n:,} rounds, {'p uniform' if data is uniform else 'p on the grid k/100'}, y "
         "~ Bern(p^1.2)\n"
     )
-    print("All from arrays, counting included; seconds, and ours divided by theirs.\n")
+    print(
+        "All from arrays, counting included; seconds, and ours divided by theirs. The least of five or seven runs; what takes"
+    )
+    print(
+        "peers seconds (relplot.smECE, isotonic regression, probcal.corp_reliability) is run once.\n"
+    )
     print("| work | truecast | against | seconds | ratio |\n|---|---|---|---|---|")
     sort = seconds(lambda: np.sort(p), 7)
     relplot_smooth = seconds(lambda: relplot.smECE(p, y), 1)
@@ -110,7 +115,7 @@ def weighted(sizes: list[int]) -> None:
     )
     print(
         "Seconds, and ours with weights divided by ours without, and by scikit-learn's "
-        "`brier_score_loss` with them.\n"
+        "`brier_score_loss` with them. The least of five runs.\n"
     )
     print(
         "| rounds | p | without | real weights | integers | Brier score | to scikit-learn |\n"
@@ -121,9 +126,9 @@ def weighted(sizes: list[int]) -> None:
         rng = np.random.default_rng(n)
         rounds, real, whole = data(n), rng.random(n) + 0.1, rng.integers(1, 5, n)
         tally = partial(tc.Tally.from_predictions, *rounds)
-        plain = seconds(tally, 7)
-        tallies = [seconds(partial(tally, sample_weight=weights), 7) for weights in (real, whole)]
-        ours = seconds(partial(tc.brier_score, *rounds, sample_weight=real), 5)
+        plain = seconds(tally)
+        tallies = [seconds(partial(tally, sample_weight=weights)) for weights in (real, whole)]
+        ours = seconds(partial(tc.brier_score, *rounds, sample_weight=real))
         theirs = seconds(partial(brier_score_loss, *rounds, sample_weight=real))
         ratios = " | ".join(f"{taken:.4f} (**{taken / plain:.2f}**)" for taken in tallies)
         kind = "uniform" if data is uniform else "k/100"
@@ -139,7 +144,7 @@ def to_sorting(sizes: list[int]) -> None:
     )
     print(
         "Which instructions `np.sort` uses depends on the processor: on some, AVX-512 is slower than "
-        "AVX2. `NPY_DISABLE_CPU_FEATURES=X86_V4` makes it use the latter.\n"
+        "AVX2. `NPY_DISABLE_CPU_FEATURES=X86_V4` makes it use the latter. The least of nine runs.\n"
     )
     print("| rounds | np.sort | tally | real weights | integers | Laplace |\n" + "|---" * 6 + "|")
     for n in sizes:
@@ -151,8 +156,8 @@ def to_sorting(sizes: list[int]) -> None:
             partial(tally, sample_weight=rng.integers(1, 5, n)),
             partial(tc.laplace_calibration_error, y, p),
         ]
-        sort = seconds(partial(np.sort, p), 15)
-        ratios = " | ".join(f"**{seconds(each, 15) / sort:.2f}**" for each in work)
+        sort = seconds(partial(np.sort, p), 9)
+        ratios = " | ".join(f"**{seconds(each, 9) / sort:.2f}**" for each in work)
         print(f"| {n:,} | {sort:.4f} | {ratios} |", flush=True)
 
 
@@ -215,7 +220,7 @@ def patterns(n: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def worst_cases(n: int) -> None:
-    print(f"\n## Exact smCE on {n:,} sorted rounds of many patterns\n")
+    print(f"\n## Exact smCE on {n:,} sorted rounds of many patterns\n\nThe least of two runs.\n")
     print("| pattern | seconds | to random |\n|---|---|---|")
     first = None
     for name, (y, p) in patterns(n).items():
@@ -226,7 +231,9 @@ def worst_cases(n: int) -> None:
 
 
 def growth(sizes: list[int]) -> None:
-    print("\n## Growth: nanoseconds by n log2(n), from arrays, p uniform\n")
+    print(
+        "\n## Growth: nanoseconds by n log2(n), from arrays, p uniform\n\nThe least of three runs.\n"
+    )
     measures = [
         tc.Tally.from_predictions,
         tc.smooth_calibration_error,
@@ -249,7 +256,7 @@ def growth(sizes: list[int]) -> None:
     )
     for n in sizes:
         y, p = uniform(n)
-        times = [seconds(partial(f, y, p)) / (n * np.log2(n)) * 1e9 for f in measures]
+        times = [seconds(partial(f, y, p), 3) / (n * np.log2(n)) * 1e9 for f in measures]
         print(f"| {n:,} | " + " | ".join(f"{x:.2f}" for x in times) + " |", flush=True)
 
 
@@ -278,7 +285,7 @@ def all_together(n: int, data: Callable[[int], tuple[np.ndarray, np.ndarray]]) -
     }
     slowest = max(single, key=single.__getitem__)
     print(f"\n## All measures of {n:,} distinct forecasts, {data.__name__}, once counted\n")
-    print("| measure | seconds |\n|---|---|")
+    print("The least of two runs.\n\n| measure | seconds |\n|---|---|")
     for name, taken in sorted(single.items(), key=lambda item: -item[1]):
         print(f"| {name} | {taken:.3f} |")
     together = seconds(lambda: tc.measure(tally), 2)
@@ -288,7 +295,7 @@ def all_together(n: int, data: Callable[[int], tuple[np.ndarray, np.ndarray]]) -
 def resampling(n: int) -> None:
     tally = tc.Tally.from_predictions(*uniform(n))
     print(f"\n## 1,000 resamples of {n:,} rounds\n")
-    print("Asked of 2,000 draws for the smooth calibration error: at most 0.7 s.\n")
+    print("Asked of 2,000 draws for the smooth calibration error: at most 0.7 s. One run.\n")
     print("| work | seconds |\n|---|---|")
     for kind in ("consistency", "confidence"):
         print(

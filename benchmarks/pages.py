@@ -99,7 +99,7 @@ def forecast() -> str:
 def arc() -> str:
     """The forecaster on the arc: how its cost grows, and what is proved of it."""
     page = sections("arc")
-    growth = re.findall(r"longest / shortest \| \*\*([\d.]+)\*\*", page["Batch"])
+    growth = re.findall(r"100,000,000 / 1,000,000 \|[ |]*\*\*([\d.]+)", page["Batch"])
     pair = re.search(r"(\d+) ns a pair, ([\d.]+) times", page["From Python"])
     proved = {
         row["T"]: row for row in rows(page["Proved before the first round, CalDist / sqrt(T)"])

@@ -377,7 +377,7 @@ def speeds(rounds: int) -> None:
 def waiting(count: int) -> None:
     """Print what it costs to save open tickets: all issued now, or each after another outcome."""
     rng = np.random.default_rng(16)
-    print(f"\n## Saved with {count:,} open tickets\n")
+    print(f"\n## Saved with {count:,} open tickets\n\nThe least of three runs.\n")
     print(
         "| tickets | to_json, s | from_json, s | JSON, MB | to_bytes, MB |\n|---|---|---|---|---|"
     )
@@ -405,6 +405,7 @@ def waiting(count: int) -> None:
 def searches() -> None:
     """Print what following a hint, and looking for a forecast beside it, costs."""
     print("\n## A hint that is followed, and one that is not, ns a forecast from Python\n")
+    print("The least of five runs of 1,000 forecasts.\n")
     print("| rounds so far | knots | followed | moved |\n|---|---|---|---|")
     rng = np.random.default_rng(17)
     for rounds in (10**3, 10**4, 10**5, 10**6):

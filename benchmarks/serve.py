@@ -1,6 +1,6 @@
 """The service under load: pairs and rows a second, how long they wait, memory over a day.
 
-    python benchmarks/pages.py serve  # into the docs; five minutes
+    python benchmarks/pages.py serve  # into the docs; four minutes
     python benchmarks/serve.py        # to look at
     python benchmarks/serve.py --seconds 2 --quick   # shorter, SQLite only
 
@@ -311,6 +311,11 @@ def main() -> None:
                   f"| **{at(it.waits, 0.99)}** | {at(it.waits, 0.999)} | {at(it.waits, 1.0)} "
                   f"| {at(it.waits_meanwhile, 0.99)} | **{it.rows:,.0f}** | {batch:,} | {alone:,.0f} | {it.pairs / alone:.1f} "
                   f"| {it.each:.0f} | {it.row:.1f} |", flush=True)  # fmt: skip
+        for name in TARGETS.keys() - found.keys():
+            print(
+                f"\n{name} is left out: "
+                + ("--quick." if options.quick else "its programs are not found.")
+            )
         if not options.quick:
             memory = day(["--data", f"{folder}/day"], options.day, 20)
             print(f"\n## A day\n\n{options.day:,} pairs, {options.day / 86_400:.0f} a second for a day, as fast as they go,\n"

@@ -1,7 +1,7 @@
 """What Spark costs with truecast in it, beside what Spark costs alone: on this machine, two cores.
 
-    python benchmarks/pages.py spark  # into the docs; 15 minutes; --scale 0.01 for a look
-    python benchmarks/spark.py  # to look at
+    python benchmarks/pages.py spark  # into the docs; six minutes
+    python benchmarks/spark.py  # to look at; --scale 0.01 is quick
 
 Needs the package with its spark extra, and Java 17.
 """
@@ -40,7 +40,6 @@ def computed(frame: DataFrame) -> None:
 
 def against(name: str, rows: int, ours: Callable[[], Any], theirs: Callable[[], Any]) -> None:
     """Print the median of ratios, each of two runs one after the other."""
-    ours(), theirs()  # compiled by now
     pairs = [(seconds(ours), seconds(theirs)) for _ in range(PAIRS)]
     ratio, taken, alone = median((a / b, a, b) for a, b in pairs)
     print(f"| {name} | {rows:,} | {taken:.1f} | {alone:.1f} | {ratio:.2f} |", flush=True)
@@ -96,6 +95,8 @@ def tallies(session: SparkSession, scale: float) -> None:
     print("| scores | rows | seconds | Spark's count | ratio |\n|---|---|---|---|---|", flush=True)
     for name, make, size in (("1,001", few, 10**8), ("all distinct", distinct, 10**7)):
         rows = int(size * scale)
+        spark.tally(make(session, 1_000), outcome="y", score="p")
+        computed(make(session, 1_000).groupBy("p").count())  # both are compiled by now
         frame = make(session, rows)
         count = frame.groupBy("p").count()
         against(
@@ -113,7 +114,7 @@ def batches(session: SparkSession, scale: float) -> None:
     sort = frame.repartition("key").sortWithinPartitions("key", "time")
     # workers are started by now
     computed(spark.recalibrate(keyed(session, 1000, 10), **names).forecasts)
-    print(f"\n## A batch recalibrated\n\n{keys:,} keys.\n\n{SPEEDS}", flush=True)
+    print(f"\n## A batch recalibrated\n\n{keys:,} keys; one run each.\n\n{SPEEDS}", flush=True)
     speed("shuffled and sorted by Spark alone", rows, lambda: computed(sort))
     counted = spark.recalibrate(frame, **names, on_bad="count").forecasts
     speed("and recalibrated", rows, lambda: computed(counted))
@@ -121,10 +122,10 @@ def batches(session: SparkSession, scale: float) -> None:
 
 
 def segments(session: SparkSession, scale: float) -> None:
-    print(f"\n## Measures by segment\n\nTen rows each.\n\n{SPEEDS}", flush=True)
+    print(f"\n## Measures by segment\n\nTen rows each; one run.\n\n{SPEEDS}", flush=True)
     names = {"outcome": "y", "score": "p", "by": "key", "on_bad": "count"}
     some = ["total", "brier", "smooth_calibration_error"]
-    for number, only in ((10**6, some), (10**5, None)):
+    for number, only in ((10**6, some), (2 * 10**4, None)):
         count = max(int(number * scale), 1)
         frame = keyed(session, 10 * count, count, 2)
         what = "three measures" if only else "every measure, p-value, verdict"
@@ -133,14 +134,16 @@ def segments(session: SparkSession, scale: float) -> None:
 
 
 def streams(scale: float) -> None:
-    print("\n## Streams\n\nHalf of the events are forecasts, half outcomes; two cores.\n")
+    print(
+        "\n## Streams\n\nHalf of the events are forecasts, half outcomes; two cores. Of each stream one run, without its first of five micro-batches.\n"
+    )
     print(spark_stream.SPEEDS, flush=True)
     with TemporaryDirectory() as folder:
         for keys in (8, max(int(10**4 * scale), 8)):
-            events = int(4 * 10**6 * scale)
-            spark_stream.speed(Path(folder) / str(keys), keys=keys, events=events, files=10)
+            events = int(2 * 10**6 * scale)
+            spark_stream.speed(Path(folder) / str(keys), keys=keys, events=events, files=5)
         print("\n### How large the state of a key is\n")
-        keys = max(int(10**5 * scale), 1)
+        keys = max(int(2 * 10**4 * scale), 1)
         spark_stream.size(Path(folder) / "size", keys=keys, rounds=10)
 
 

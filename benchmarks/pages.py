@@ -489,7 +489,7 @@ def main() -> None:
     heads()
     for name, how in went.items():
         print(f"{name:15} {how}")
-    sys.exit(any(how.startswith("FAILED") for how in went.values()))
+    sys.exit(int(any(how.startswith("FAILED") for how in went.values())))
 
 
 if __name__ == "__main__":

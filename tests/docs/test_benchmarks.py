@@ -62,3 +62,58 @@ def test_a_part_takes_the_place_of_the_old_one(pages: dict[str, Any], tmp_path: 
         for title, text in pages["parts"]((tmp_path / "benchmarks.md").read_text())
     ]
     assert found == [("Forecasters", "f"), ("The arc", "new"), ("Measures", "m")]
+
+
+def test_all_goes_on_where_a_part_fails_or_lacks_a_program(
+    pages: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    part, speed = pages["Part"], pages["SPEED"]
+    scripts = {
+        "good": "print('# T\\n\\nnew')",
+        "bad": "print('# T\\n\\nhalf')\nraise SystemExit(3)",
+        "odd": "print('# T\\n\\nno headline in it')",
+        "last": "print('# T\\n\\nnew, too')",
+    }
+    for name, code in scripts.items():
+        (tmp_path / f"{name}.py").write_text(code)
+
+    def headline() -> str:
+        assert "no headline" not in page.read_text()
+        return "in short"
+
+    made = {name: part(speed, name, f"{name}.py", headline, "a second") for name in scripts}
+    made["lacking"] = part(speed, "lacking", "good.py", headline, "a second", ("no-such-program",))
+    made["untimed"] = part(pages["REAL"], "untimed", "good.py", headline, "a second")
+    page = tmp_path / speed
+    page.write_text("".join(f"## {name}\n\nold\n\n" for name in made if name != "untimed"))
+    main = pages["main"]
+    for name, value in {
+        "HERE": tmp_path,
+        "DOCS": tmp_path,
+        "PARTS": made,
+        "HEADS": {speed: "# Head\n"},
+    }.items():
+        monkeypatch.setitem(main.__globals__, name, value)
+    monkeypatch.setattr("sys.argv", ["pages.py", "--all"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    text = page.read_text()
+    assert text.startswith("# Head\n")
+    found = {title: said.strip() for title, said in pages["parts"](text)}
+    assert found == {
+        "good": "new",
+        "bad": "old",
+        "odd": "old",
+        "last": "new, too",
+        "lacking": "old",
+    }
+    said = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert list(said) == ["good", "bad", "odd", "last", "lacking"]
+    assert said["good"].endswith("minutes")
+    assert said["bad"].startswith("FAILED")
+    assert said["odd"].startswith("FAILED")
+    assert said["lacking"] == "skipped: there is no no-such-program"

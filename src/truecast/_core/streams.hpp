@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "ladder.hpp"
@@ -61,7 +62,7 @@ class Four {
         for (std::size_t t = 0; t < rounds; t += most_rounds) {
             const std::size_t count = std::min(most_rounds, rounds - t);
             for (std::size_t k = 0; k < streams; ++k) pack(lanes[k], k);
-            play_some(lanes, t, count);
+            play_some(lanes, t, count, std::make_index_sequence<streams>());
             for (std::size_t k = 0; k < streams; ++k) unpack(lanes[k], k);
         }
     }
@@ -111,26 +112,17 @@ class Four {
     static std::uint64_t firsts(std::int64_t word) { return counts(word) & 0xFFFFU; }
     static std::uint64_t seconds(std::int64_t word) { return counts(word) >> 16; }
 
-    void play_some(std::array<Lane, streams>& lanes, std::size_t from, std::size_t count) {
-        const auto begin = [=](const Lane& lane) {
-            return Running{lane.outcomes + from, lane.said + from,
-                           static_cast<std::int64_t>(streams) * lane.at.cell,
-                           lane.at.squared_error};
-        };
-        Running a = begin(lanes[0]), b = begin(lanes[1]), c = begin(lanes[2]), d = begin(lanes[3]);
+    template <std::size_t... k>
+    void play_some(std::array<Lane, streams>& lanes, std::size_t from, std::size_t count,
+                   std::index_sequence<k...>) {
+        Running now[] = {{lanes[k].outcomes + from, lanes[k].said + from,
+                          static_cast<std::int64_t>(streams) * lanes[k].at.cell,
+                          lanes[k].at.squared_error}...};
         std::int64_t* const of_points = words.data();
         const char* const first_turn = reinterpret_cast<const char*>(turns.data());
-        for (std::size_t t = 0; t < count; ++t) {
-            step(first_turn, a, t, of_points);
-            step(first_turn, b, t, of_points + 1);
-            step(first_turn, c, t, of_points + 2);
-            step(first_turn, d, t, of_points + 3);
-        }
-        const Running* const ends[] = {&a, &b, &c, &d};
-        for (std::size_t k = 0; k < streams; ++k) {
-            lanes[k].at.cell = ends[k]->at / static_cast<std::int64_t>(streams);
-            lanes[k].at.squared_error = ends[k]->squared_error;
-        }
+        for (std::size_t t = 0; t < count; ++t) (step(first_turn, now[k], t, of_points + k), ...);
+        ((lanes[k].at.cell = now[k].at / static_cast<std::int64_t>(streams)), ...);
+        ((lanes[k].at.squared_error = now[k].squared_error), ...);
     }
 
     static void step(const char* turns_at, Running& now, std::size_t t, std::int64_t* of_points) {

@@ -26,15 +26,15 @@ inline std::uint64_t magnitude(std::int64_t x) {
 inline Sums sums(const std::int64_t* points, const std::int64_t* biases, std::size_t size,
                  std::int64_t denominator) {
     Sums out;
-    std::int64_t negative = 0, positive = 0;
+    // signs come in no order that a processor could guess: no branches
+    std::int64_t negative = 0, count = 0;
     for (std::size_t j = 0; j < size; ++j) {
-        const std::int64_t a = biases[j];
-        if (a == 0) continue;
+        const std::int64_t a = biases[j], under = a < 0, any = a != 0;
         out.bias.add(magnitude(a));
-        out.left.add(magnitude(a < 0 ? a + denominator - points[j] : a - points[j]));
-        ++(a < 0 ? negative : positive);
+        out.left.add(magnitude(any * (a + under * denominator - points[j])));
+        negative += under;
+        count += any;
     }
-    const std::int64_t count = negative + positive;
     if (count == 0) return out;
 
     // the pooled rounds meet at v = negative / count; N v = meeting + rest / count
@@ -42,10 +42,9 @@ inline Sums sums(const std::int64_t* points, const std::int64_t* biases, std::si
                        rest = negative * denominator % count;
     std::int64_t below = 0;  // points at or below v, less those above
     for (std::size_t j = 0; j < size; ++j) {
-        if (biases[j] == 0) continue;
-        const bool under = points[j] <= meeting;
-        below += under ? 1 : -1;
-        out.moved += under ? -points[j] : points[j];
+        const std::int64_t side = (biases[j] != 0) * (points[j] <= meeting ? 1 : -1);
+        below += side;
+        out.moved -= side * points[j];
     }
     const std::int64_t part = rest * below;
     const std::int64_t floor = part / count - (part % count < 0);

@@ -333,7 +333,7 @@ def verdict(results: dict[str, list[Run]]) -> None:
 def every_method(methods: dict[str, Callable[[], Method]], rounds: int) -> None:
     s = streams.stream("drift").first(rounds)
     print(f"\n## Every method, {rounds:,} rounds of drift\n")
-    print("Rounds a second: the least of three runs; for sigmoid, which is slow, one.\n")
+    print("Rounds a second in the quickest of three runs; for sigmoid, which is slow, in one.\n")
     print("| method | in one call | a round at a time from Python |\n|---|---|---|")
     for name, make in methods.items():
         if name == RAW:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from statistics import median
+from statistics import median_low
 from typing import Any
 
 
@@ -56,7 +56,7 @@ def pair(
         empty = seconds(lambda: loop(Empty()), 3) * each - nothing
         ours = seconds(lambda: loop(make()), 3) * each - nothing
         pairs.append((ours / empty, ours, empty))
-    return median(pairs)
+    return median_low(pairs)
 
 
 def header(title: str, script: str, *packages: str) -> None:

@@ -52,7 +52,7 @@ import truecast as tc
 
 game = tc.arena.play(tc.AlmostOneStepAhead(horizon=1_000), tc.arena.EarlyStop(), rounds=1_000)
 game.p, game.y, game.distance().totals, game.measure()  # and game.draw()
-results = tc.arena.tournament(horizons=[100], seeds=2)  # all against all; to print, to draw, to make a frame of
+results = tc.arena.tournament(horizons=[100], seeds=2)  # all against all: print it, draw it
 ```
 
 `truecast arena --rounds 100,1000,10000` plays the tournament of this page and prints its tables; `--resume FILE`

@@ -344,6 +344,7 @@ def test_what_is_shown_can_be_chosen() -> None:
             shown.draw(within=nonsense)
 
 
+@pytest.mark.slow("draws pictures")
 def test_words_say_where_forecasts_are_off() -> None:
     shown, axes = made("where wavy"), draw("where wavy", (7, 5)).axes[0]
     low, high = shown.stretches
@@ -607,6 +608,7 @@ def test_small_pictures_of_the_arena_can_be_read() -> None:
     assert len(game.draw().axes) == 2
 
 
+@pytest.mark.slow("draws pictures")
 def test_a_tournament_is_drawn_so_that_it_can_be_read_or_not_at_all() -> None:
     players = dict.fromkeys(
         ("a name that is much too long for its place", "b"), arena.FORECASTERS["climatology"]

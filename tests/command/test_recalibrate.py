@@ -101,6 +101,7 @@ PERCENT = FRAME.with_columns(pl.col("p") * 100)
 COMMAS = FRAME.with_columns(pl.col("p").cast(pl.String).str.replace(".", ",", literal=True))
 
 
+@pytest.mark.alike("makes two pages a case")
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
 @pytest.mark.parametrize(
     ("frame", "options"), [(PERCENT, ["--percent"]), (COMMAS, ["--decimal", ","])]

@@ -144,6 +144,7 @@ def test_an_open_quote_over_several_lines_is_no_half_written_line() -> None:
 # --- rows of the last run, changed
 
 
+@pytest.mark.slow("starts the command many times")
 def test_the_first_row_that_differs_is_named_with_what_it_was() -> None:
     rows = FRAME.rows()
     for at, change in (

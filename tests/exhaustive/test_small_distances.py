@@ -21,6 +21,8 @@ from truecast.reference import distance as plain
 
 Rounds = tuple[np.ndarray, np.ndarray]
 Prices = tuple[np.ndarray, np.ndarray]
+AMPLE = 10**9
+SHARES = (0.1, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.999)  # of the memory that a search needs
 CUTS = (0.0, 1e-12, 1e-4, 1e-2, 0.05, 0.3, 1.0)
 STOPS = (
     {"rtol": 0.5},
@@ -259,7 +261,7 @@ class Lockstep:
         cut: float,
         other: Found | None = None,
         profile: bool = True,
-        memory: int = 10**9,
+        memory: int = AMPLE,
         bridges: bool = False,
     ) -> Found:
         limits = self.limits[end] = SearchLimits(memory, 600.0)
@@ -286,8 +288,6 @@ class Lockstep:
             assert min(self.length(found) - excess, Fraction(budget) - loss) <= self.least
             if budget >= self.least + loss:
                 assert found.length < np.inf
-                # a chain cannot be traced through rows that were given up for want of memory
-                assert found.witness is not None or memory < 10**9
         if found.witness is not None:  # an upper bound, and not a loose one
             error = Fraction(self.problem.slop) + Fraction(self.rounds * budget) / 2**49
             assert found.length >= self.least - error - (loss if bridges else 0)
@@ -297,6 +297,21 @@ class Lockstep:
             witness_cost = Fraction(verify_witness(self.tally, witness=found.witness, total=True))
             assert witness_cost <= Fraction(self.problem.worth) + Fraction(found.length) + error
         return found
+
+    def sweep(self, end: int, budget: float, cut: float, other: Found | None, **how: bool) -> None:
+        """With the memory that a search needs it has a chain; with less, no chain but its length,
+        or nothing."""
+        ample = self.search(end, budget, cut, other, **how)
+        assert (ample.witness is None) == (ample.length == np.inf)
+        enough = self.search(end, budget, cut, other, memory=ample.peak, **how)
+        assert (enough.ended, enough.length, enough.peak) == ("", ample.length, ample.peak)
+        assert (enough.witness is None) == (ample.witness is None)
+        for share in SHARES:
+            memory = int(share * ample.peak)
+            short = self.search(end, budget, cut, other, memory=memory, **how)
+            assert short.witness is None
+            assert short.peak <= memory
+            assert short.ended == "memory" or (short.ended, short.length) == ("", ample.length)
 
     def length(self, found: Found) -> Fraction:
         return Fraction(min(found.length, 4.0 * self.rounds))  # no chain is longer
@@ -345,10 +360,57 @@ def check_ever_more_closely(rng: np.random.Generator, one: Lockstep, least: floa
             one.search(end, upper + loss, 0.0, others[end], memory=int(rng.integers(0, 3000)))
             memory = int(rng.integers(200, 2500))
             one.search(end, upper + 2 * loss, cut, others[end], memory=memory, bridges=bridges)
+        if rng.integers(8) == 0:
+            one.sweep(int(rng.integers(2)), upper + loss, cut, None, bridges=bridges)
         # each has come halfway
         excess = loss / 5 if bridges else loss
         together = search._so_far([], [one.limits[0], one.limits[1]], upper + loss, excess)
         assert Fraction(together) <= one.least + Fraction(1, 2**50)
+
+
+@pytest.mark.slow("searches with many limits")
+def test_memory_that_is_short_costs_the_chain_but_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chain that was not traced is looked for just beyond its length, and not over and over."""
+    searches: list[list[Found]] = []
+    take = search._Bracket.take
+
+    def watched(bracket: Any, found: list[Found]) -> None:
+        searches.append(found)
+        take(bracket, found)
+
+    monkeypatch.setattr(search._Bracket, "take", watched)
+    monkeypatch.setattr(search._Bracket, "approach", lambda *arguments: None)  # all is left to find
+    monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor", Here)
+    ways = set[tuple[str, str]]()
+    for rounds, seed in product((20, 60, 140, 260), range(6)):
+        rng = np.random.default_rng(seed)
+        p = rng.random(rounds)
+        y = (rng.random(rounds) < (p, p**2)[seed % 2]).astype(np.int64)
+        searches.clear()
+        ample = calibration_distance(y, p, total=True)
+        assert ample.exact
+        needed = max((one.peak for found in searches for one in found), default=0)
+        for share in (*SHARES, 1.0):
+            searches.clear()
+            # two searches share four fifths, less what the rounds themselves take
+            limit = np.ceil(2.5 * (share * needed + 128 * rounds)) + 3
+            short = calibration_distance(y, p, total=True, memory_limit=limit)
+            assert short.lower <= ample.upper
+            assert short.upper >= ample.lower
+            assert verify_witness(y, p, short.witness, total=True) == short.upper
+            assert short.ended == "exact" or (short.ended == "memory" and share < 1)
+            traced = "".join(map(how_traced, searches))
+            assert traced.count("u") <= 3
+            ways.add((traced, short.ended))
+    # a chain that is found, found again and traced; and one that there is no memory for
+    assert {("uut", "exact"), ("uuu", "memory")} <= ways
+
+
+def how_traced(found: list[Found]) -> str:
+    """Whether searches from both ends have a chain, its length, or neither."""
+    if any(one.witness is not None for one in found):
+        return "t"
+    return "u" if any(map(search._untraced, found)) else "-"
 
 
 def test_a_search_that_gave_up_hands_on_only_what_is_final() -> None:

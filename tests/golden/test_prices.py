@@ -77,6 +77,7 @@ def instances(seed: int, number: int, most: int) -> list[tuple[np.ndarray, np.nd
     return found
 
 
+@pytest.mark.slow("solves linear programmes")
 def test_prices_are_worth_what_highs_finds() -> None:
     for nodes, masses in instances(0, 300, 40):
         prices, atoms, iterations = solved(nodes, masses)

@@ -145,6 +145,7 @@ def test_energy_is_the_norm_of_the_field_and_bounds_every_sum(
     assert r @ wave(terms, at)[0] <= math.sqrt(norm * (energy + 1e-9 * gross)) + slack
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=150)
 @given(rounds(most=40))
 def test_energy_bounds_both_errors_of_any_forecasts(rows: list[tuple[int, float]]) -> None:

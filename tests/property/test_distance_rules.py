@@ -342,6 +342,7 @@ def test_cost_is_worth_plus_reduced_costs(rng: Random) -> None:
         assert worth <= distance(a, b)
 
 
+@pytest.mark.slow("tries many examples")
 @settings(quick, max_examples=120)
 @given(RANDOM)
 def test_bias_bounds_both_parts_of_a_chain(rng: Random) -> None:
@@ -471,6 +472,7 @@ def test_profile_discards_no_optimal_chain() -> None:
     assert discarded > 0  # the profile does something on these data
 
 
+@pytest.mark.slow("tries many examples")
 @settings(quick, max_examples=100)
 @given(RANDOM)
 def test_cell_bound_holds_for_all_values_of_the_cell(rng: Random) -> None:
@@ -645,6 +647,7 @@ def test_splitting_a_group_with_points_inside_the_cell(rng: Random) -> None:
     assert at_v == loss_inside(cell, [F(s, r)] * r) == F(2 * alpha * beta, r)
 
 
+@pytest.mark.slow("tries many examples")
 @settings(quick, max_examples=70)
 @given(RANDOM)
 def test_cut_cells_cost_no_more_than_their_certificate(rng: Random) -> None:

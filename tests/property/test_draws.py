@@ -59,6 +59,7 @@ def test_calibrated_ones_are_those_of_the_reference(of, keys):
     assert drawn(source, keys, len(p)).tolist() == expected
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=40)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=30), st.lists(keys, min_size=1, max_size=3))
 def test_bootstraps_are_those_of_the_reference(counts, keys):

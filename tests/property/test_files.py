@@ -542,6 +542,7 @@ def opened(content: bytes) -> tuple[OpenTable, list[tuple[str, list[str | None]]
             return table, read(table.chunks(table.columns))[0]
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=40)
 @given(st.lists(ROUND, min_size=1, max_size=5), st.sampled_from(list(PACKED)), SEPARATORS,
        st.booleans(), st.sampled_from(["\n", "\r\n"]), BLOCKS)  # fmt: skip

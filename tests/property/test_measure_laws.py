@@ -281,6 +281,7 @@ def test_scores_of_blocks_are_their_definitions(counts: list[tuple[int, int]]) -
             assert log == pytest.approx(float(entropy / total), rel=2e-15)
 
 
+@pytest.mark.slow("tries many examples")
 @given(rounds(most=40))
 def test_smooth_ece_wave_by_wave_is_that_by_transforms(rows: list) -> None:
     tally = tally_of(rows)

@@ -656,6 +656,7 @@ def test_curves_have_the_worst_of_the_seeds_and_the_bounds_on_the_distance(
     assert own_panel.bound is None
 
 
+@pytest.mark.slow("draws pictures")
 def test_pictures_are_drawn_where_they_are_told_and_nowhere_else(
     results: Results, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 
 import matplotlib as mpl
@@ -118,6 +119,7 @@ KINDS = [
     "course of the paper",
     "ladder of the paper",
 ]
+WITH_HISTOGRAMS = ["diagram of wavy", "diagram of rare", "before and after wavy"]
 _MADE: dict[str, object] = {}
 
 
@@ -140,12 +142,17 @@ def draw(name: str, size: tuple[float, float]) -> Figure:
 @pytest.mark.parametrize(
     ("name", "size"),
     [(name, size) for name in MAKE for size in SIZES[:-1]]
-    + [(name, (7, 5)) for name in (*KINDS, "200 groups")],
+    + [(name, (7, 5)) for name in (*KINDS, "200 groups", "diagram of rare")],
 )
 def test_all_that_is_written_can_be_read(name: str, size: tuple[float, float]) -> None:
     figure = draw(name, size)
     assert flaws(figure) == []
     assert smallest(figure) >= 8
+    if name in WITH_HISTOGRAMS:  # both are named or none
+        said = " ".join(words(figure))
+        assert ("ones" in said) == ("zeros" in said)
+        if size >= (3, 2.5) and name == "diagram of wavy":
+            assert "zeros" in said
 
 
 def test_what_cannot_be_read_is_found() -> None:
@@ -337,6 +344,7 @@ def test_what_is_shown_can_be_chosen() -> None:
             shown.draw(within=nonsense)
 
 
+@pytest.mark.slow("draws pictures")
 def test_words_say_where_forecasts_are_off() -> None:
     shown, axes = made("where wavy"), draw("where wavy", (7, 5)).axes[0]
     low, high = shown.stretches
@@ -462,16 +470,6 @@ def words(figure: Figure) -> set[str]:
     return {text.get_text() for text in figure.findobj(Text) if text.get_visible()}
 
 
-@pytest.mark.slow("draws many pictures")
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", ["diagram of wavy", "diagram of rare", "before and after wavy"])
-def test_both_histograms_are_named_or_none(name: str, size: tuple[float, float]) -> None:
-    said = " ".join(words(draw(name, size)))
-    assert ("ones" in said) == ("zeros" in said)
-    if size >= (3, 2.5) and name == "diagram of wavy":
-        assert "zeros" in said
-
-
 @pytest.mark.slow("draws pictures")
 @pytest.mark.parametrize("size", [(6.4, 3.7), (8.4, 4.6)])
 def test_before_and_after_share_one_legend_with_all_lines(size: tuple[float, float]) -> None:
@@ -490,11 +488,15 @@ def test_before_and_after_share_one_legend_with_all_lines(size: tuple[float, flo
     assert others[0, 0].figure.legends == []  # it would be far from them
 
 
+@cache
+def long_course() -> plot.CertificateCourse:
+    return plot.certificate_course(tc.HorizonFree(), rounds("low")[0][:400].astype(int))
+
+
 @pytest.mark.slow("draws pictures")
 @pytest.mark.parametrize("size", SIZES)
 def test_no_legend_covers_a_certificate_or_a_distance(size: tuple[float, float]) -> None:
-    course = plot.certificate_course(tc.HorizonFree(), rounds("low")[0][:400].astype(int))
-    for shown in (course, made("course of the paper"), late()):
+    for shown in (long_course(), made("course of the paper"), late()):
         figure = style.new_figure(*size)
         axes = figure.add_subplot()
         shown.draw(axes)
@@ -606,6 +608,7 @@ def test_small_pictures_of_the_arena_can_be_read() -> None:
     assert len(game.draw().axes) == 2
 
 
+@pytest.mark.slow("draws pictures")
 def test_a_tournament_is_drawn_so_that_it_can_be_read_or_not_at_all() -> None:
     players = dict.fromkeys(
         ("a name that is much too long for its place", "b"), arena.FORECASTERS["climatology"]

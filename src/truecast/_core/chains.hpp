@@ -152,14 +152,14 @@ class Search {
         const auto [first, last] = of.range_with(from, to, ones_.size());
         const Count before = of.size() * Row::bytes, after = (last - first + 1) * Row::bytes;
         const auto lists = static_cast<Count>(names_.capacity() * sizeof(Name) + cuts_.bytes());
-        const auto too_much = [&] { return used_ + after + lists > limits_.memory; };
-        if (too_much() && request_.tube.empty()) forget_passed_rows();
-        if (too_much()) {
+        const auto needed = [&] { return used_ + after + lists; };
+        if (needed() > limits_.memory && request_.tube.empty()) forget_passed_rows();
+        if (needed() > limits_.memory) {
             found_.outcome = Outcome::out_of_memory;
             return false;
         }
         of.reserve(first, last);
-        found_.peak = std::max(found_.peak, used_ + after);
+        found_.peak = std::max(found_.peak, needed());
         used_ += after - before;
         return true;
     }

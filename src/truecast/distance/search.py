@@ -326,11 +326,14 @@ class _Bracket:
         8), within the budget that those bounds hold for. So the first search, which knows nothing,
         is a coarse one. Later ones bridge what they leave out, and are often exact. Where it is not
         far to what is asked for, more searches without bridges, each a little closer, take less
-        time.
+        time. If memory is too short to trace a chain, the next search goes just beyond its length,
+        which takes less; if that is not enough for a search with bridges, this is the end.
         """
         loss = (self.upper - self.lower) / 4
         others: list[Found | None] = [None, None]
         holds = 0.0
+        known = math.inf  # the length of a chain that could not be traced
+        stuck = False
         ends = [problem, problem.mirrored()]
         while not (self.done() or self.ended):
             asked = self.rtol * self.upper
@@ -341,7 +344,7 @@ class _Bracket:
             # for the next search, which must have a smaller budget by the loss of this one
             closer = _CLOSELY if loss * _CLOSELY <= _FAR * asked else _CLOSER
             rest = 1.03 * closer / (1 - _CLOSELY)
-            budget = self.upper - self.worth - enough + loss * (1 + rest)
+            budget = min(self.upper - self.worth - enough, known) + loss * (1 + rest)
             if budget > holds:
                 others = [None, None]
             bridges = others[0] is not None and loss > _FAR * asked
@@ -365,8 +368,14 @@ class _Bracket:
             length = partial(_so_far, tasks, limits, budget - loss, excess)
             found = self.wait(tasks, limits, length)
             self.take(found)
-            if last and not self.done():
-                self.ended = self.ended or ("memory" if any(map(_untraced, found)) else "rounding")
+            # what crosses bridges may be shorter than a chain, by the loss
+            untraced = [one.length + loss * bridges for one in found if _untraced(one)]
+            known = min([known, *untraced])
+            # with bridges, the lower bound is that length: only its chain is left to be found
+            before = stuck
+            stuck = bridges and bool(untraced) and all(one.witness is None for one in found)
+            if (last or (stuck and before)) and not self.done():
+                self.ended = self.ended or ("memory" if untraced else "rounding")
             others = [found[1], found[0]]
             holds = budget - max(one.loss for one in found)
             loss *= closer

@@ -85,7 +85,14 @@ class Arc:
 
     def _sum(self, shape: Callable[[float], float], low: float, high: float) -> float:
         """Sum residual * shape over the forecasts strictly between, in the order of halvings."""
-        if not any(low < p < high for p in self.counts):
+        return self._halved(shape, low, high, [p for p in self.counts if low < p < high])
+
+    def _halved(
+        self, shape: Callable[[float], float], low: float, high: float, between: list[float]
+    ) -> float:
+        if not between:
             return 0.0
         p = (low + high) / 2
-        return self._sum(shape, low, p) + self._residual(p) * shape(p) + self._sum(shape, p, high)
+        below = self._halved(shape, low, p, [q for q in between if q < p])
+        above = self._halved(shape, p, high, [q for q in between if q > p])
+        return below + self._residual(p) * shape(p) + above

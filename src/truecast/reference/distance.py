@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import accumulate
-from math import lcm
+from itertools import accumulate, count, product
+from math import gcd, lcm
 
 __all__ = ["brute_force_distance", "calibration_distance"]
 
@@ -36,7 +36,8 @@ def calibration_distance(p: Sequence[Fraction], y: Sequence[int]) -> Fraction:
     Sort the forecasts of the zeros and those of the ones. Groups in increasing order of value can
     be taken as consecutive blocks of both lists, so CalDist is the length of the shortest path over
     lattice points (i, j), from (0, 0) to (zeros, ones), where a step takes the next zeros and ones
-    as a group. O(zeros^2 ones^2).
+    as a group. A group of k di zeros and k dj ones costs as much as k groups of di and dj, which
+    have the same value: steps without a common divisor are enough. O(zeros^2 ones^2).
     """
     # everything in units of 1 / (denominators of p times all group sizes), so that all sums are of
     # integers
@@ -44,24 +45,29 @@ def calibration_distance(p: Sequence[Fraction], y: Sequence[int]) -> Fraction:
     zeros = sorted(int(x * denominator) for x, bit in zip(p, y, strict=True) if bit == 0)
     ones = sorted(int(x * denominator) for x, bit in zip(p, y, strict=True) if bit == 1)
 
-    def costs_up_to(value: int) -> tuple[list[int], list[int]]:
-        """What the first k zeros, and the first k ones, cost at this value."""
-        to_value = [[abs(x - value) for x in side] for side in (zeros, ones)]
-        return list(accumulate(to_value[0], initial=0)), list(accumulate(to_value[1], initial=0))
+    def costs(side: list[int], value: int, size: int) -> list[int]:
+        """What `size` forecasts in a row cost at this value, from each on."""
+        first = list(accumulate((abs(x - value) for x in side), initial=0))
+        return [after - before for before, after in zip(first, first[size:], strict=False)]
 
-    costs = [
-        [costs_up_to(dj * denominator // max(di + dj, 1)) for dj in range(len(ones) + 1)]
-        for di in range(len(zeros) + 1)
-    ]
-    length = [[0] * (len(ones) + 1) for _ in range(len(zeros) + 1)]
-    for i in range(len(zeros) + 1):
-        for j in range(len(ones) + 1):
-            shortest = None
-            for i0 in range(i + 1):
-                for j0 in range(j if i0 == i else j + 1):
-                    of_zeros, of_ones = costs[i - i0][j - j0]
-                    path = length[i0][j0] + of_zeros[i] - of_zeros[i0] + of_ones[j] - of_ones[j0]
-                    if shortest is None or path < shortest:
-                        shortest = path
-            length[i][j] = shortest or 0
+    steps = []
+    for di, dj in product(range(1, len(zeros) + 1), range(1, len(ones) + 1)):
+        if gcd(di, dj) == 1:
+            value = dj * denominator // (di + dj)
+            steps.append((di, dj, costs(zeros, value, di), costs(ones, value, dj)))
+    to_one = costs(ones, denominator, 1)
+    length = [list(accumulate(to_one, initial=0))]
+    for i, to_zero in enumerate(costs(zeros, 0, 1), 1):
+        row = [before + to_zero for before in length[-1]]
+        for di, dj, of_zeros, of_ones in steps:
+            if di > i:
+                break
+            of_zero = of_zeros[i - di]
+            for j, before, of_one in zip(count(dj), length[i - di], of_ones, strict=False):
+                path = before + of_zero + of_one
+                if path < row[j]:
+                    row[j] = path
+        for j, of_one in enumerate(to_one, 1):
+            row[j] = min(row[j], row[j - 1] + of_one)
+        length.append(row)
     return Fraction(length[-1][-1], denominator)

@@ -82,6 +82,13 @@ def shape_at(key: int) -> tuple[float, float]:
     return rise(p), fall(p)
 
 
+@cache
+def exact_shape_at(key: int) -> tuple[Fraction, Fraction]:
+    """Return the same as fractions."""
+    up, down = shape_at(key)
+    return Fraction(up), Fraction(down)
+
+
 class Placed(NamedTuple):
     """A forecast: what is said, the knot it counts for, and what its fields may grow by in all."""
 
@@ -111,6 +118,8 @@ class ArcGuard:
     ) -> None:
         self.exact = exact
         self.number: Callable[[float], Number] = cache(Fraction) if exact else float
+        # rise and fall at a key, as the numbers that are reckoned with
+        self.shape: Callable[[int], tuple[Number, Number]] = exact_shape_at if exact else shape_at
         self.budget: Number = self.number(budget)  # C
         self.start: Number = self.number(start)  # t0
         self.share: Number = self.number(share)  # kappa
@@ -213,11 +222,6 @@ class ArcGuard:
 
     # The fields.
 
-    def shape(self, key: int) -> tuple[Number, Number]:
-        """Return rise and fall at a key, as the numbers that are reckoned with."""
-        up, down = shape_at(key)
-        return self.number(up), self.number(down)
-
     def own(self, key: int) -> Number:
         """Return K(k, k)."""
         up, down = self.shape(key)
@@ -225,16 +229,16 @@ class ArcGuard:
 
     def phi(self, name: Hashable, key: int) -> Number:
         """The field at a key."""
-        residuals = self.residuals(name)
-        up, down = self.shape(key)
-        below = sum(r * self.shape(q)[0] for q, r in residuals.items() if q <= key)
-        above = sum(r * self.shape(q)[1] for q, r in residuals.items() if q > key)
+        residuals, shape = self.residuals(name), self.shape
+        up, down = shape(key)
+        below = sum(r * shape(q)[0] for q, r in residuals.items() if q <= key)
+        above = sum(r * shape(q)[1] for q, r in residuals.items() if q > key)
         return down * below + up * above
 
     def residuals(self, name: Hashable) -> dict[int, Number]:
         """Sums of y - p by key."""
         known = self.fields.get(name, Field()).residuals
-        return {q: r if isinstance(r, Fraction) else r / UNIT for q, r in known.items()}
+        return {**known} if self.exact else {q: r / UNIT for q, r in known.items()}
 
     def energies(self) -> dict[Hashable, Number]:
         """The energy of each field, added up anew: r K r over all pairs of knots."""

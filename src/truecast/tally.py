@@ -385,6 +385,12 @@ class RunningTally:
         return self._parts[0]
 
 
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """Return each value once, increasing: as `np.unique`, which imports masked arrays first."""
+    ordered = np.sort(values)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+
+
 @overload
 def as_tally(y_true: Tally, y_prob: None = None, sample_weight: None = None) -> Tally: ...
 @overload

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from truecast._names import as_one_line
-from truecast.cli.measure import tallied_classes, titled
+from truecast.cli.measure import JUDGING, tallied_classes, titled
 from truecast.cli.options import Once, arguments, file_type
 from truecast.cli.outputs import check_outputs
 from truecast.cli.refusals import errors
@@ -62,7 +62,9 @@ def report(
     with errors():
         check_outputs({"-o": output}, file)
         columns = {"outcome": outcome, "scores": scores, "weight": weight, "group": by}
-        counts = tallied_classes(file, skip_bad=skip_bad, **columns, **classes, **cells)
+        counts = tallied_classes(
+            file, skip_bad=skip_bad, needed=JUDGING, **columns, **classes, **cells
+        )
         options = _reading_options(**cells, normalize=classes["normalize"], skip_bad=skip_bad)
         if counts.names.labels:
             _write_classes(cast("ClassTallies", counts), output, title, options)

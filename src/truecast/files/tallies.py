@@ -307,7 +307,7 @@ class GrowingTally:
 
 
 def _many_distinct(p: NDArray[np.float64]) -> bool:
-    return len(np.unique(p[:_SAMPLE])) > _SAMPLE // 2
+    return len({*p[:_SAMPLE].tolist()}) > _SAMPLE // 2
 
 
 def _add_groups(groups: dict[Group, GrowingTally], part: Rounds, p: NDArray[np.float64]) -> None:

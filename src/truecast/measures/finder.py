@@ -19,7 +19,14 @@ from truecast._threads import both
 from truecast.measures.binned import wilson
 from truecast.measures.pooling import Cells, Marks, cells_of, marks_of
 from truecast.measures.smooth import smooth_calibration_error, smooth_calibration_witness
-from truecast.measures.uncertainty import Uncertainty, as_tallies, draw_rounds, drawn, resampled
+from truecast.measures.uncertainty import (
+    Uncertainty,
+    as_tallies,
+    draw_rounds,
+    drawn,
+    quantiles,
+    resampled,
+)
 from truecast.tally import Tally, as_tally
 
 __all__ = ["SIGNIFICANT", "Stretch", "Stretches", "stretches", "stretches_p_value", "witness_base"]
@@ -393,8 +400,8 @@ def _uncertainty(
     error: float, resamples: Iterable[Tally], search: _Search, level: float
 ) -> Uncertainty:
     """Return how sure the smooth error is, in agreement with all that was looked at."""
-    others = [smooth_calibration_error(other) for other in resamples]
-    lower, upper = np.quantile(others, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    others = np.array([smooth_calibration_error(other) for other in resamples])
+    lower, upper = quantiles(others, (1 - level) / 2, (1 + level) / 2)
     p_value = search.smooth_p_value
     by_chance = float(search.simulated.errors[1:].mean())
     lower = min(lower, 0.0) if p_value >= (1 - level) / 2 else lower
@@ -432,7 +439,7 @@ def _unit(values: NDArray[np.float64]) -> float:
 
     In this unit the smooth error and the stretches have equal chances.
     """
-    return max(float(np.quantile(values, 1 - SIGNIFICANT)), 1e-300)
+    return max(*quantiles(values, 1 - SIGNIFICANT), 1e-300)
 
 
 def _surplus(tally: Tally, ones: NDArray[Any]) -> NDArray[np.float64]:

@@ -194,15 +194,26 @@ def uncertainty(
         kind: np.array([measure(other) for other in resampled_tallies(tally, kind, resamples, rng)])
         for kind in KINDS
     }
-    lower, upper = np.quantile(values["confidence"], [(1 - level) / 2, (1 + level) / 2])
+    lower, upper = quantiles(values["confidence"], (1 - level) / 2, (1 + level) / 2)
     null = values["consistency"]
     as_large = (1 + int((null >= pooled).sum())) / (1 + len(null))
     if as_large >= (1 - level) / 2 and _of_calibrated(measure, tally) < _NOTHING:
         # resamples of calibrated forecasts never are: without this, none would be covered
         lower = min(lower, 0.0)
-    return Uncertainty(
-        float(estimate), float(lower), float(upper), level, float(null.mean()), as_large
-    )
+    return Uncertainty(float(estimate), lower, upper, level, float(null.mean()), as_large)
+
+
+def quantiles(values: NDArray[np.float64], *shares: float) -> list[float]:
+    """Return quantiles as `np.quantile` does, which imports masked arrays first."""
+    ordered = np.sort(values)
+    found = []
+    for share in shares:
+        place = share * (len(values) - 1)
+        low = int(place)
+        part, gap = place - low, ordered[min(low + 1, len(values) - 1)] - ordered[low]
+        near_low = ordered[low] + gap * part
+        found.append(float(near_low if part < 0.5 else ordered[low + 1] - gap * (1 - part)))
+    return found
 
 
 def _of_calibrated(measure: Callable[[Tally], float], tally: Tally) -> float:

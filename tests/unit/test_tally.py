@@ -10,6 +10,7 @@ import pytest
 
 import truecast as tc
 from truecast import _core, state
+from truecast.tally import distinct
 
 
 def test_shows_what_it_holds() -> None:
@@ -231,3 +232,11 @@ def test_few_rounds_that_are_not_valid_are_refused_by_name() -> None:
             call(np.array([2, 1]), np.array([0.5, 0.5]))
     with pytest.raises(tc.InputError, match="y_prob must be between 0 and 1"):
         tc.reliability_bins(good, bad)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 5, 400])
+def test_distinct_values_are_those_of_numpy(size: int) -> None:
+    rng = np.random.default_rng(size)
+    for values in (rng.integers(0, 50, size), rng.random(size).round(2)):
+        found = distinct(values)
+        assert (found.tolist(), found.dtype) == (np.unique(values).tolist(), values.dtype)

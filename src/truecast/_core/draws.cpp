@@ -54,19 +54,21 @@ void draw(const Draws& draws, Array<const std::uint64_t, 1> keys, Array<std::int
     draws.draw(keys.data(), keys.shape(0), out.data());
 }
 
-using Rows = Array<const std::int64_t, 2>;
+using Rows = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::device::cpu>;
 
 // The smooth calibration error of each resample, at the forecasts that it has any rounds of.
 void smooth_errors(Array<const double, 1> p, Rows zeros, Rows ones, double total,
                    Array<double, 1> out) {
     const std::size_t n = p.shape(0), rows = out.shape(0);
     require(zeros.shape(0) == rows && ones.shape(0) == rows && zeros.shape(1) == n &&
-                ones.shape(1) == n && n < 0xffffffff,
+                ones.shape(1) == n && n < 0xffffffff && zeros.stride(1) == 1 && ones.stride(1) == 1,
             "there must be a row for each resample, and a column for each forecast");
     const nb::gil_scoped_release unlocked;
     std::vector<double> places(n), residuals(n);
     for (std::size_t row = 0; row < rows; ++row) {
-        const std::int64_t *of_zero = zeros.data() + row * n, *of_one = ones.data() + row * n;
+        const auto at = static_cast<std::int64_t>(row);
+        const std::int64_t* const of_zero = zeros.data() + at * zeros.stride(0);
+        const std::int64_t* const of_one = ones.data() + at * ones.stride(0);
         std::size_t seen = 0;
         for (std::size_t k = 0; k < n; ++k) {
             places[seen] = p.data()[k];
@@ -85,8 +87,7 @@ void farthest_off_of_rows(Array<const double, 2> surplus, Array<const double, 1>
             "there must be a row for each resample, and a column for each mark");
     const nb::gil_scoped_release unlocked;
     for (std::size_t row = 0; row < rows; ++row)
-        out.data()[row] =
-            farthest_off(surplus.data() + row * marks, variance.data(), marks);
+        out.data()[row] = farthest_off(surplus.data() + row * marks, variance.data(), marks);
 }
 
 }  // namespace

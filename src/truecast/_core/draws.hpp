@@ -70,7 +70,8 @@ class Laws {
         while (shift > 63 - most_guides && (std::size_t{1} << (63 - shift)) < wanted) --shift;
         const std::size_t guides = guides_.size(), more = std::size_t{1} << (63 - shift);
         laws_.push_back({first, start, guides, shift});
-        // how many entries end at each guide or before: counted at the first such guide, then summed
+        // how many entries end at each guide or before: counted at the first such guide, then
+        // summed
         guides_.resize(guides + more + 1);
         for (std::size_t k = start; k < start + entries; ++k)
             ++guides_[guides + ((upto_[k] + (std::uint64_t{1} << shift) - 1) >> shift)];

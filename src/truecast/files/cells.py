@@ -12,7 +12,7 @@ import polars as pl
 
 from truecast.errors import InputError
 
-if TYPE_CHECKING:  # whoever opens a file need not wait for it
+if TYPE_CHECKING:  # not needed to open a file
     import numpy as np
     from numpy.typing import NDArray
 

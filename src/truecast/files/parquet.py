@@ -13,14 +13,14 @@ from truecast._threads import Aside, in_order
 from truecast.errors import FileError
 from truecast.files.source import Chunk
 
-if TYPE_CHECKING:  # whoever opens a file need not wait for it
+if TYPE_CHECKING:  # not needed to open a file
     import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["Parquet"]
 
 _ROWS = 1 << 18
-_AHEAD = 64  # columns of batches that are read before they are asked for: some 130 MB at most
+_AHEAD = 64  # columns of batches that are read before they are asked for: at most 130 MB of numbers
 
 
 class Parquet:
@@ -40,7 +40,7 @@ class Parquet:
         self._started: dict[tuple[str, ...], Iterator[pl.DataFrame]] = {}
 
     def start(self, wanted: Sequence[str]) -> None:
-        """Have another thread begin to read these columns, for `chunks` to go on with."""
+        """Have another thread begin to read these columns, which `chunks` then continues."""
         batches = self._batches(wanted)
         self._started[tuple(wanted)] = Aside().ahead(batches, max(2, _AHEAD // len(wanted)))
 

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     help="The page to write.",
 )
 @arguments("outcome", "scores", "classes", "weight", "by")
+@click.option(
+    "--time", metavar="NAME", help="Column of times, for a course over time.  [default: guessed]"
+)
 @click.option("--title", metavar="TEXT", help="Title of the page.  [default: the name of the file]")
 @arguments("cells", "skip_bad")
 def report(
@@ -40,6 +43,7 @@ def report(
     classes: dict[str, Any],
     weight: str | None,
     by: str | None,
+    time: str | None,
     title: str | None,
     cells: dict[str, Any],
     skip_bad: int,
@@ -66,6 +70,10 @@ def report(
             file, skip_bad=skip_bad, needed=JUDGING, **columns, **classes, **cells
         )
         options = _reading_options(**cells, normalize=classes["normalize"], skip_bad=skip_bad)
+        if time is not None and (file == "-" or weight or len(counts.names.scores) > 1):
+            raise click.UsageError(
+                "--time is for one score in a file, which is read twice, and without --weight"
+            )
         if counts.names.labels:
             _write_classes(cast("ClassTallies", counts), output, title, options)
             return
@@ -84,7 +92,7 @@ def report(
             group=by or "group",
             options=options,
             skipped=found.skipped,
-            times=course_of_file(file, found.names, found.rows, skip_bad=skip_bad),
+            times=course_of_file(file, found.names, found.rows, time=time, skip_bad=skip_bad),
         )
         with writing(output, "-o"):
             page.save(output)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from truecast.errors import InputError, StateError, VersionError
 
@@ -167,20 +167,15 @@ def _crc32(saved: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(saved, sort_keys=True, separators=(",", ":")).encode())
 
 
-class Entry:
+class Entry(NamedTuple):
     """A number of a saved state, or a row of numbers, as the core lists it."""
 
-    __slots__ = ("kind", "least", "length", "meaning", "most", "name")
-
-    def __init__(
-        self, name: str, kind: str, length: int | None, least: float, most: float, meaning: str
-    ) -> None:
-        self.name = name
-        self.kind = kind  #: NumPy's, such as "<i8"; or "int" for integers of any size
-        self.length = length  #: None for a single number, -1 for a row of any length
-        self.least = least  #: of each number
-        self.most = most
-        self.meaning = meaning
+    name: str
+    kind: str  #: NumPy's, such as "<i8"; or "int" for integers of any size
+    length: int | None  #: None for a single number, -1 for a row of any length
+    least: float  #: of each number
+    most: float
+    meaning: str
 
 
 def kinds_of(entries: Iterable[Entry]) -> dict[str, str]:

@@ -269,6 +269,7 @@ def resampled_at_once(
 def _draw_calibrated(tally: Tally, source: _Source, sizes: Sequence[int]) -> Iterator[Counts]:
     """Yield zeros and ones if the forecasts are calibrated."""
     weights, p = tally.weights, tally.p
+    rows: Iterator[NDArray[np.int64]]
     if isinstance(source, np.random.Generator):
         rows = (source.binomial(weights, p, (size, len(p))) for size in sizes)
     else:
@@ -280,6 +281,7 @@ def _draw_calibrated(tally: Tally, source: _Source, sizes: Sequence[int]) -> Ite
 def _draw_rounds(tally: Tally, source: _Source, sizes: Sequence[int]) -> Iterator[Counts]:
     """Yield zeros and ones of rounds drawn with replacement."""
     counts, cells = np.concatenate((tally.zeros, tally.ones)), len(tally.p)
+    rows: Iterator[NDArray[np.int64]]
     if isinstance(source, np.random.Generator):
         shares = counts / tally.total
         rows = (source.multinomial(int(tally.total), shares, size) for size in sizes)

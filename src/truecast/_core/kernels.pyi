@@ -491,6 +491,7 @@ def merge_tallies(
     p: _Floats,
     zeros: _Array,
     ones: _Array,
+    threads: int,
 ) -> int: ...
 def sum_forecasts(
     p: _Floats, zeros: _Integers, ones: _Integers, starts: _Integers, out: _Words

@@ -209,7 +209,7 @@ class Tally:
             for part in (self.zeros, self.ones, other.zeros, other.ones)
         ]
         distinct = _core.merge_tallies(
-            self.p, *parts[:2], other.p, *parts[2:], p, zeros, ones, shares(room)
+            self.p, parts[0], parts[1], other.p, parts[2], parts[3], p, zeros, ones, shares(room)
         )
         _shrunk(distinct, (p, zeros, ones))
         return Tally._of(p, zeros, ones)

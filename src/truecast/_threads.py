@@ -10,8 +10,6 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from truecast import _check
-
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -40,6 +38,8 @@ def threads() -> int:
     limit = os.environ.get("TRUECAST_THREADS")
     if not limit:
         return most
+    from truecast import _check  # needs NumPy, which the command starts some work before
+
     number = int(limit) if limit.isdecimal() else limit
     return min(most, _check.whole_number("TRUECAST_THREADS", number, least=1, most=1024))
 
@@ -139,14 +139,17 @@ class Aside:
         if self._pool is not None:
             self._pool.shutdown()
 
-    def ahead(self, items: Iterator[First]) -> Iterator[First]:
-        """Yield the items in order; the next is made while one is in use."""
+    def ahead(self, items: Iterator[First], most: int = 1) -> Iterator[First]:
+        """Return the items in order; the next ones, `most` at most, are made from now on."""
         if self._pool is None:
-            yield from items
-            return
-        made = self._pool.submit(_some, items)
-        while some := made.result():
-            made = self._pool.submit(_some, items)
+            return items
+        made = deque(self._pool.submit(_some, items) for _ in range(most))
+        return self._made(items, made)
+
+    def _made(self, items: Iterator[First], made: deque[Future[list[First]]]) -> Iterator[First]:
+        while some := made.popleft().result():
+            if self._pool is not None:
+                made.append(self._pool.submit(_some, items))
             yield from some
 
     def do(self, work: Callable[[], None]) -> None:

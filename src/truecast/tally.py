@@ -209,7 +209,7 @@ class Tally:
             for part in (self.zeros, self.ones, other.zeros, other.ones)
         ]
         distinct = _core.merge_tallies(
-            self.p, parts[0], parts[1], other.p, parts[2], parts[3], p, zeros, ones
+            self.p, parts[0], parts[1], other.p, parts[2], parts[3], p, zeros, ones, shares(room)
         )
         _shrunk(distinct, (p, zeros, ones))
         return Tally._of(p, zeros, ones)
@@ -383,6 +383,12 @@ class RunningTally:
         """Return the tally so far."""
         self._parts = [Tally.merge(self._parts[::-1])]
         return self._parts[0]
+
+
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """Return each value once, increasing: as `np.unique`, which imports masked arrays first."""
+    ordered = np.sort(values)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
 @overload

@@ -47,6 +47,44 @@ def test_a_column_of_times_is_known_by_its_name_and_by_what_is_in_it(
     assert ('id="course"' in page.read_text()) == there
 
 
+NO_TIME = "must be a number, or a date and time such as 2025-03-31T12:30, got '3.2.2031'"
+
+
+def test_times_that_cannot_be_read_are_said_to_be_so_and_refused_if_they_were_asked_for(
+    tmp_path: Path,
+) -> None:
+    file, page = tmp_path / "rows.csv", tmp_path / "page.html"
+    file.write_text(rows("date", ["3.2.2031"] * 300))
+    command = ["report", str(file), "-o", str(page)]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 0
+    said = f"line 2: date (--time) {NO_TIME}: the page shows no course over time\n"
+    assert said in done.stderr
+    done = CliRunner().invoke(main, [*command, "--time", "date"])
+    assert (done.exit_code, f"date (--time) {NO_TIME}\n" in done.stderr) == (2, True)
+
+
+def test_a_column_of_times_may_be_named(tmp_path: Path) -> None:
+    file, page = tmp_path / "rows.csv", tmp_path / "page.html"
+    file.write_text(rows("landed", DAYS))
+    command = ["report", str(file), "-o", str(page)]
+    for options, there in (([], False), (["--time", "landed"], True)):
+        assert CliRunner().invoke(main, [*command, *options]).exit_code == 0
+        assert ('id="course"' in page.read_text()) == there
+    done = CliRunner().invoke(main, [*command, "--time", "left"])
+    assert (done.exit_code, "has no column 'left' (--time)" in done.stderr) == (2, True)
+
+
+def test_a_time_needs_one_score_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text(rows("date", DAYS))
+    weighted = [str(file), "--score", "p", "--weight", "p"]
+    for words in (["-"], weighted):
+        command = ["report", *words, "-o", str(tmp_path / "page.html"), "--time", "date"]
+        done = CliRunner().invoke(main, command, input=file.read_text())
+        assert (done.exit_code, "--time is for one score in a file" in done.stderr) == (2, True)
+
+
 def test_a_recalibrated_file_has_a_course_of_both(tmp_path: Path) -> None:
     file, page = tmp_path / "rows.csv", tmp_path / "page.html"
     file.write_text(rows("date", DAYS))

@@ -76,6 +76,44 @@ def test_a_bootstrap_that_is_drawn_again_is_that_of_the_reference():
     assert drawn(_core.Bootstrap(np.array(counts)), [again], 100).tolist() == [expected]
 
 
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=3), st.data())
+def test_the_farthest_stretch_is_that_of_the_reference(sizes, data):
+    number = max(sizes)
+    steps = st.lists(st.floats(-1e9, 1e9), min_size=number, max_size=number)
+    surplus = np.cumsum([data.draw(steps) for _ in sizes], axis=1)
+    variance = np.cumsum(np.abs(data.draw(steps)))
+    out = np.empty(len(sizes))
+    _core.farthest_off(surplus, variance, out)
+    expected = [draws.farthest_off(row, variance.tolist()) for row in surplus.tolist()]
+    assert out.tolist() == expected
+
+
+@given(cells, st.lists(keys, min_size=1, max_size=5))
+def test_smooth_errors_of_rows_are_those_of_their_tallies(of, keys):
+    p = np.unique([q for _, q in of])
+    both = np.random.default_rng(keys[0]).multinomial(
+        50, np.full(2 * len(p), 1 / (2 * len(p))), len(keys)
+    )
+    zeros, ones = both[:, : len(p)], both[:, len(p) :]
+    out = np.empty(len(keys))
+    _core.smooth_errors(p, zeros, ones, 50.0, out)
+    expected = [
+        tc.smooth_calibration_error(tc.Tally(p, *row)) for row in zip(zeros, ones, strict=True)
+    ]
+    assert out.tolist() == expected
+
+
+def test_rows_of_other_shapes_are_refused():
+    p, row, out = np.array([0.25, 0.5]), np.ones((1, 2), np.int64), np.empty(1)
+    for zeros in (row[:, :1], np.ones((2, 2), np.int64), np.ones((1, 4), np.int64)[:, ::2]):
+        for some in ((zeros, row), (row, zeros)):
+            with pytest.raises(ValueError, match="a row for each resample"):
+                _core.smooth_errors(p, *some, 2.0, out)
+    for surplus, variance in ((np.ones((1, 3)), p), (np.ones((2, 2)), p)):
+        with pytest.raises(ValueError, match="a row for each resample"):
+            _core.farthest_off(surplus, variance, out)
+
+
 # -- the laws
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import truecast as tc
 import truecast.files
+import truecast.files.parquet
 from truecast.errors import FileError
 from truecast.files import Names, guess, open_table, rounds
 from truecast.files.delimited import Delimited
@@ -211,3 +212,39 @@ def test_many_rounds_at_few_forecasts_are_not_copied() -> None:
         weighted.add(np.zeros(rows), np.full(rows, 0.5), np.full(rows, 0.1))
     weighted.add(np.zeros(rows), np.full(rows, 0.25), np.full(rows, 0.1))
     assert weighted._waiting  # its parts must not depend on the forecasts
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_parquet_that_is_read_before_it_is_asked_for_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: str
+) -> None:
+    monkeypatch.setenv("TRUECAST_THREADS", threads)
+    path = tmp_path / "f.parquet"
+    y = np.arange(1000) % 2
+    pl.DataFrame({"p": np.linspace(0, 1, 1000), "y": y, "z": y}).write_parquet(path)
+    with patch.object(truecast.files.parquet, "_ROWS", 10):  # more batches than are read ahead
+        for started in ([], ["y", "p"], ["p"]):
+            for everything in (False, True):
+                with open_table(str(path)) as table:
+                    if started:
+                        table.start(started)
+                    found = [*table.chunks(["y", "p"], everything=everything)]
+                assert len(found) == 100
+                frame = pl.concat([chunk.frame for chunk in found])
+                assert frame.columns[:2] == ["1", "0"]
+                assert frame["1"].to_list() == y.tolist()
+                assert [chunk.place(0) for chunk in found[:2]] == ["row 1", "row 11"]
+
+
+def test_parquet_that_breaks_off_is_refused_however_it_was_begun(tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    y = np.random.default_rng(0).random(200_000)
+    pl.DataFrame({"p": y, "y": y}).write_parquet(path, compression="uncompressed")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4] + b"\xff" * (len(whole) // 2) + whole[4 + len(whole) // 2 :])
+    for start in (True, False):
+        with open_table(str(path)) as table:
+            if start:
+                table.start(["y", "p"])
+            with pytest.raises(FileError, match="not a whole and sound Parquet file"):
+                [*table.chunks(["y", "p"])]

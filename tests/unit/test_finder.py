@@ -17,6 +17,7 @@ from rounds import columns, rounds
 from truecast.measures import finder
 from truecast.measures.finder import Stretch, Stretches, stretches, stretches_p_value
 from truecast.measures.pooling import _starts, cells_of, marks_of
+from truecast.measures.uncertainty import quantiles, resampled_at_once
 from truecast.report import html_report
 from truecast.report.advice import advice
 from truecast.report.context import Context
@@ -164,7 +165,8 @@ def test_p_values_are_ranks_among_sets_of_which_none_is_special() -> None:
     y, p = world("ties", "high", 3)
     tally = tc.Tally.from_predictions(y, p)
     cells, marks = cells_of(tally), marks_of(tally)
-    simulated = finder._simulated(cells.tally, marks.at, 49, np.random.default_rng(0))
+    chance = resampled_at_once(cells.tally, "consistency", 49, np.random.default_rng(0))
+    simulated = finder._simulated(cells.tally, marks.at, chance)
     result = stretches(tally, resamples=49, random_state=0)
     units = [np.quantile(values, 0.95) for values in simulated]
     farthest = np.maximum(simulated.errors / units[0], simulated.deviations / units[1])
@@ -357,3 +359,11 @@ def test_cells_are_those_that_every_forecast_falls_into(kind, cells):
         }[kind]
         p = np.unique(p)
         assert _starts(p, cells).tolist() == plain_starts(p, cells).tolist()
+
+
+@pytest.mark.parametrize("size", [1, 2, 20, 499, 1000])
+def test_quantiles_are_those_of_numpy(size: int) -> None:
+    rng = np.random.default_rng(size)
+    for values in (rng.random(size), rng.integers(0, 5, size).astype(np.float64)):
+        shares = [0.0, 0.05, 0.5, 0.95, 1.0, *rng.random(5)]
+        assert quantiles(values, *shares) == np.quantile(values, shares).tolist()

@@ -10,6 +10,7 @@ import pytest
 
 import truecast as tc
 from truecast import _core, state
+from truecast.tally import distinct
 
 
 def test_shows_what_it_holds() -> None:
@@ -231,3 +232,37 @@ def test_few_rounds_that_are_not_valid_are_refused_by_name() -> None:
             call(np.array([2, 1]), np.array([0.5, 0.5]))
     with pytest.raises(tc.InputError, match="y_prob must be between 0 and 1"):
         tc.reliability_bins(good, bad)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 5, 400])
+def test_distinct_values_are_those_of_numpy(size: int) -> None:
+    rng = np.random.default_rng(size)
+    for values in (rng.integers(0, 50, size), rng.random(size).round(2)):
+        found = distinct(values)
+        assert (found.tolist(), found.dtype) == (np.unique(values).tolist(), values.dtype)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+@pytest.mark.parametrize("sizes", [(1, 1), (5, 2), (2, 5), (40, 40), (40, 0)])
+def test_tallies_are_merged_alike_by_any_number_of_threads(
+    sizes: tuple[int, int], kind: type
+) -> None:
+    rng = np.random.default_rng(sizes)
+    for _ in range(20):
+        given = [np.sort(rng.choice(50, size, replace=False)) / 50 for size in sizes]
+        counts = [rng.integers(0, 9, (2, size)).astype(kind) for size in sizes]
+        expected: dict[float, list[float]] = {}
+        for p, (zeros, ones) in zip(given, counts, strict=True):
+            for q, zero, one in zip(p.tolist(), zeros.tolist(), ones.tolist(), strict=True):
+                there = expected.get(q, [0, 0])
+                expected[q] = [there[0] + zero, there[1] + one]
+        for threads in range(1, min(7, max(sizes)) + 1):
+            room = sum(sizes)
+            out = np.empty(room), np.empty(room, kind), np.empty(room, kind)
+            columns = [each for p, some in zip(given, counts, strict=True) for each in (p, *some)]
+            distinct = _core.merge_tallies(*columns, *out, threads)
+            p, zeros, ones = (column[:distinct].tolist() for column in out)
+            assert p == sorted(expected)
+            assert [[zero, one] for zero, one in zip(zeros, ones, strict=True)] == [
+                expected[q] for q in p
+            ]

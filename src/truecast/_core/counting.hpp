@@ -214,4 +214,36 @@ std::ptrdiff_t weigh(const double* p, const Y* y, const W* weights, std::size_t 
     return join(stretches, to);
 }
 
+// Two tallies to one, by several threads. Each takes the forecasts of one range, of either tally,
+// and writes them where they would be if no forecast was in both; then the gaps are closed.
+template <typename Count>
+std::size_t merge(const double* p1, const Count* zeros1, const Count* ones1, std::size_t n1,
+                  const double* p2, const Count* zeros2, const Count* ones2, std::size_t n2,
+                  double* p, Count* zeros, Count* ones, std::size_t threads) {
+    if (n1 < n2) {
+        std::swap(p1, p2), std::swap(n1, n2);
+        std::swap(zeros1, zeros2), std::swap(ones1, ones2);
+    }
+    std::vector<std::size_t> from1(threads + 1, n1), from2(threads + 1, n2), written(threads);
+    for (std::size_t k = 0; k < threads; ++k) {
+        from1[k] = n1 * k / threads;
+        from2[k] =
+            k == 0 ? 0 : static_cast<std::size_t>(std::lower_bound(p2, p2 + n2, p1[from1[k]]) - p2);
+    }
+    in_threads(threads, [&](std::size_t k) {
+        const std::size_t i = from1[k], j = from2[k], to = i + j;
+        written[k] = merge(p1 + i, zeros1 + i, ones1 + i, from1[k + 1] - i, p2 + j, zeros2 + j,
+                           ones2 + j, from2[k + 1] - j, p + to, zeros + to, ones + to);
+    });
+    std::size_t distinct = written[0];
+    for (std::size_t k = 1; k < threads; distinct += written[k++]) {
+        const std::size_t at = from1[k] + from2[k];
+        if (at == distinct) continue;
+        std::memmove(p + distinct, p + at, written[k] * sizeof *p);
+        std::memmove(zeros + distinct, zeros + at, written[k] * sizeof *zeros);
+        std::memmove(ones + distinct, ones + at, written[k] * sizeof *ones);
+    }
+    return distinct;
+}
+
 }  // namespace truecast

@@ -55,30 +55,29 @@ class Laws {
             [=](double k) { return k / mean; });
     }
 
-    // first + k with a probability in proportion to weights[k]. There are 2^spare guides for each
-    // entry, if that many are allowed: a law that is drawn from often is worth more of them.
-    std::size_t weighed(std::int64_t first, const std::vector<double>& weights, int spare = 0) {
+    // first + k with a probability in proportion to weights[k], which become their sums. There are
+    // 2^spare guides for each entry, if that many are allowed: a law that is drawn from often is
+    // worth more of them.
+    std::size_t weighed(std::int64_t first, std::vector<double>& weights, int spare = 0) {
         double total = 0.0;
-        for (const double weight : weights) total += weight;
+        for (double& weight : weights) weight = total += weight;
         const std::size_t start = upto_.size(), entries = weights.size();
-        upto_.resize(start + entries);
-        double sum = 0.0;
-        for (std::size_t k = 0; k < entries; ++k) {
-            sum += weights[k];
-            upto_[start + k] = static_cast<std::uint64_t>(std::min(sum / total, 1.0) * 0x1p63);
-        }
+        for (const double sum : weights)
+            upto_.push_back(static_cast<std::uint64_t>(std::min(sum / total, 1.0) * 0x1p63));
         upto_.back() = std::uint64_t{1} << 63;  // above all 63 bits: every search ends
         int shift = 63;
         const std::size_t wanted = entries << spare;
         while (shift > 63 - most_guides && (std::size_t{1} << (63 - shift)) < wanted) --shift;
         const std::size_t guides = guides_.size(), more = std::size_t{1} << (63 - shift);
         laws_.push_back({first, start, guides, shift});
-        guides_.resize(guides + more);
-        std::uint32_t k = 0;
-        for (std::size_t guide = 0; guide < more; ++guide) {
-            while (upto_[start + k] <= std::uint64_t{guide} << shift) ++k;
-            guides_[guides + guide] = k;
-        }
+        // how many entries end at each guide or before: counted at the first such guide, then
+        // summed
+        guides_.resize(guides + more + 1);
+        for (std::size_t k = start; k < start + entries; ++k)
+            ++guides_[guides + ((upto_[k] + (std::uint64_t{1} << shift) - 1) >> shift)];
+        guides_.pop_back();
+        for (std::size_t guide = guides + 1; guide < guides + more; ++guide)
+            guides_[guide] += guides_[guide - 1];
         return laws_.size() - 1;
     }
 
@@ -251,5 +250,20 @@ class Bootstrap {
         return sum;
     }
 };
+
+// The largest squared deviation of any stretch between two marks, from the sums up to each of them:
+// z^2 for which the surplus s and the variance v of the stretch are s^2 / (v + s / 3).
+inline double farthest_off(const double* surplus, const double* variance, std::size_t marks) {
+    constexpr double third = 1.0 / 3.0, surely = 1.0 - 1e-12;  // less, however products are rounded
+    double most = 0.0;
+    for (std::size_t last = 1; last < marks; ++last)
+        for (std::size_t first = 0; first < last; ++first) {
+            const double s = std::fabs(surplus[last] - surplus[first]);
+            const double v = std::max(variance[last] - variance[first], 0.0);
+            if (s * s < most * surely * (v + s * third)) continue;  // as most are: without dividing
+            most = std::max(most, s * s / (v + s / 3.0 + 1e-300));
+        }
+    return most;
+}
 
 }  // namespace truecast

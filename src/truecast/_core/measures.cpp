@@ -221,8 +221,10 @@ std::ptrdiff_t count_few(Doubles p, AnyArray y, Array<double, 1> forecasts,
 template <typename Count>
 std::size_t merge_tallies(Doubles p1, Array<const Count, 1> zeros1, Array<const Count, 1> ones1,
                           Doubles p2, Array<const Count, 1> zeros2, Array<const Count, 1> ones2,
-                          Array<double, 1> p, Array<Count, 1> zeros, Array<Count, 1> ones) {
+                          Array<double, 1> p, Array<Count, 1> zeros, Array<Count, 1> ones,
+                          std::size_t threads) {
     const std::size_t n1 = p1.shape(0), n2 = p2.shape(0), room = p.shape(0);
+    require(threads >= 1 && threads <= std::max(n1, n2), "each thread must have a forecast");
     require(zeros1.shape(0) == n1 && ones1.shape(0) == n1,
             "there must be counts for each forecast");
     require(zeros2.shape(0) == n2 && ones2.shape(0) == n2,
@@ -231,7 +233,7 @@ std::size_t merge_tallies(Doubles p1, Array<const Count, 1> zeros1, Array<const 
             "there must be room for the result");
     nb::gil_scoped_release unlocked;
     return merge(p1.data(), zeros1.data(), ones1.data(), n1, p2.data(), zeros2.data(), ones2.data(),
-                 n2, p.data(), zeros.data(), ones.data());
+                 n2, p.data(), zeros.data(), ones.data(), threads);
 }
 
 bool bin_all(Doubles p, AnyArray y, Doubles edges, Array<std::int64_t, 2> counts,
@@ -586,10 +588,10 @@ void bind_measures(nb::module_& m) {
     m.def("count_few", &count_few, "p"_a, "y"_a, "forecasts"_a, "counts"_a);
     m.def("merge_tallies", &merge_tallies<std::int64_t>, "p1"_a, "zeros1"_a.noconvert(),
           "ones1"_a.noconvert(), "p2"_a, "zeros2"_a.noconvert(), "ones2"_a.noconvert(), "p"_a,
-          "zeros"_a, "ones"_a);
+          "zeros"_a, "ones"_a, "threads"_a);
     m.def("merge_tallies", &merge_tallies<double>, "p1"_a, "zeros1"_a.noconvert(),
           "ones1"_a.noconvert(), "p2"_a, "zeros2"_a.noconvert(), "ones2"_a.noconvert(), "p"_a,
-          "zeros"_a, "ones"_a);
+          "zeros"_a, "ones"_a, "threads"_a);
     m.def("bin_rounds", &bin_all, "p"_a, "y"_a, "edges"_a, "counts"_a, "means"_a);
     m.def("binned_error", &binned_error, "forecast"_a, "zeros"_a, "ones"_a, "rate"_a, "norm"_a);
     m.def("binned_error_of_rounds", &binned_error_of_rounds, "y"_a, "p"_a, "edges"_a, "norm"_a);

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from truecast.cli.terminal import progress
+from truecast.cli.terminal import progress, say
 from truecast.errors import FileError
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def course_of_file(
     """Return what happened over time in a file, for its page.
 
     Reads the file a second time: not for standard input, several scores or weights. None, too, if
-    no column is called like a time, its cells cannot be read as times, or a row that has an outcome
-    has no score.
+    no column is called like a time, or a row that has an outcome has no score; and if the cells of
+    a column that was only called so cannot be read as times, which is said.
 
     Parameters
     ----------
@@ -45,6 +45,7 @@ def course_of_file(
     import numpy as np
 
     from truecast.files import open_table, rounds
+    from truecast.files.columns import check_there
     from truecast.files.times import Times
     from truecast.report import RunningCourse
 
@@ -56,6 +57,7 @@ def course_of_file(
         called = (
             name for name in table.columns if name.lower() in _TIMES and name not in names.all
         )
+        check_there(table.name, table.columns, time, "--time")
         column = time or next(called, None)
         if column is None:
             return None
@@ -67,7 +69,10 @@ def course_of_file(
                 return None
             try:
                 course.add(times.dates(some), some.y, *some.p)
-            except FileError:
+            except FileError as error:
+                if time is not None:
+                    raise
+                say(f"{error}: the page shows no course over time")
                 return None
             seen += len(some)
             show(table.fraction(), f"{seen:,} rows")

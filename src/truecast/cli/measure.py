@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
 from truecast._names import aligned, counted, cut_in_the_middle, terminal_width
 from truecast.cli.classes import print_classes
-from truecast.cli.opening import opened
+from truecast.cli.opening import opened, uncollected
 from truecast.cli.options import Once, arguments
 from truecast.cli.refusals import errors
 from truecast.cli.terminal import WIDTH, echo, echo_json, fitted, progress, say
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from truecast.plot import GroupOverview
     from truecast.tally import Tally
 
+# what verdicts need, and imports late
+JUDGING = (
+    "numpy.random",
+    "statistics",
+    "truecast.measures.lower_distance",
+    "truecast.report.verdict",
+    "truecast.report.words",
+)
 _SMOOTH = "smooth calibration error"
 _TESTED = 1000  # groups, those with the most evidence, for which chance is simulated
 _GROUP_RESAMPLES = 200
@@ -67,7 +76,9 @@ def measure(
     """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
     with errors():
         columns = {"outcome": outcome, "scores": scores, "weight": weight, "group": by}
-        counts = tallied_classes(file, skip_bad=skip_bad, **columns, **classes, **cells)
+        counts = tallied_classes(
+            file, skip_bad=skip_bad, needed=JUDGING, **columns, **classes, **cells
+        )
         if counts.names.labels:
             print_classes(cast("ClassTallies", counts), resamples, as_json)
             return
@@ -101,10 +112,20 @@ def tallied(file: str, *, skip_bad: int, **columns: Any) -> Tallies:
     return cast("Tallies", tallied_classes(file, skip_bad=skip_bad, **columns))
 
 
-def tallied_classes(file: str, *, skip_bad: int, **columns: Any) -> Tallies | ClassTallies:
-    """Count the rounds of a file; say what was skipped or pooled, or is odd."""
+def tallied_classes(
+    file: str, *, skip_bad: int, needed: Iterable[str] = (), **columns: Any
+) -> Tallies | ClassTallies:
+    """Count the rounds of a file; say what was skipped or pooled, or is odd.
+
+    Modules that will be needed are imported while the file is being read.
+    """
     with opened(file, **columns) as (table, names), progress("counting") as show:
-        from truecast.files import class_tallies, rounds, tallies
+        table.start(names.all)
+        with uncollected("truecast.files.tallies"):
+            from truecast.files import class_tallies, rounds, tallies
+
+            for module in needed:
+                import_module(module)
 
         parts = rounds(table, names, skip_bad=skip_bad)
         count: Callable[..., Tallies | ClassTallies] = class_tallies if names.labels else tallies

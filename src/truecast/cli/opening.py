@@ -14,7 +14,7 @@ from truecast.cli.terminal import say
 if TYPE_CHECKING:
     from truecast.files import Names, OpenTable
 
-__all__ = ["Reopened", "opened"]
+__all__ = ["Reopened", "opened", "uncollected"]
 
 _SHOWN = 20  # columns that are named where they were guessed
 
@@ -37,7 +37,7 @@ def opened(
         As for `truecast.files.guess`.
     """
     try:
-        with _uncollected():
+        with uncollected("polars"):
             from truecast.files import guess, open_table
             from truecast.files.columns import brief
     except ImportError as error:
@@ -62,12 +62,12 @@ def opened(
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def uncollected(module: str) -> Iterator[None]:
     """Keep the collector of cycles away from a large import, now and at the end of the process.
 
     It would go through all that is imported a dozen times, and find nothing to collect.
     """
-    if "polars" in sys.modules or not gc.isenabled():
+    if module in sys.modules or not gc.isenabled():
         yield
         return
     gc.disable()

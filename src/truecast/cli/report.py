@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from truecast._names import as_one_line
-from truecast.cli.measure import tallied_classes, titled
+from truecast.cli.measure import JUDGING, tallied_classes, titled
 from truecast.cli.options import Once, arguments, file_type
 from truecast.cli.outputs import check_outputs
 from truecast.cli.refusals import errors
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     help="The page to write.",
 )
 @arguments("outcome", "scores", "classes", "weight", "by")
+@click.option(
+    "--time", metavar="NAME", help="Column of times, for a course over time.  [default: guessed]"
+)
 @click.option("--title", metavar="TEXT", help="Title of the page.  [default: the name of the file]")
 @arguments("cells", "skip_bad")
 def report(
@@ -40,6 +43,7 @@ def report(
     classes: dict[str, Any],
     weight: str | None,
     by: str | None,
+    time: str | None,
     title: str | None,
     cells: dict[str, Any],
     skip_bad: int,
@@ -62,8 +66,14 @@ def report(
     with errors():
         check_outputs({"-o": output}, file)
         columns = {"outcome": outcome, "scores": scores, "weight": weight, "group": by}
-        counts = tallied_classes(file, skip_bad=skip_bad, **columns, **classes, **cells)
+        counts = tallied_classes(
+            file, skip_bad=skip_bad, needed=JUDGING, **columns, **classes, **cells
+        )
         options = _reading_options(**cells, normalize=classes["normalize"], skip_bad=skip_bad)
+        if time is not None and (file == "-" or weight or len(counts.names.scores) > 1):
+            raise click.UsageError(
+                "--time is for one score in a file, which is read twice, and without --weight"
+            )
         if counts.names.labels:
             _write_classes(cast("ClassTallies", counts), output, title, options)
             return
@@ -82,7 +92,7 @@ def report(
             group=by or "group",
             options=options,
             skipped=found.skipped,
-            times=course_of_file(file, found.names, found.rows, skip_bad=skip_bad),
+            times=course_of_file(file, found.names, found.rows, time=time, skip_bad=skip_bad),
         )
         with writing(output, "-o"):
             page.save(output)

@@ -6,12 +6,15 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from truecast.errors import InputError
+
+if TYPE_CHECKING:  # not needed to open a file
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "CellFormat",
@@ -266,6 +269,8 @@ def _hint_of_two_numbers(column: pl.Series, cells: CellFormat) -> str:
     """Return the option for outcomes that are -1 and 1, or 1 and 2; of more, what takes them."""
     if cells.positive is not None or not (column.dtype == pl.String or column.dtype.is_numeric()):
         return ""
+    import numpy as np
+
     found = tuple(np.unique(numbers(column.drop_nulls(), cells)))
     if 2 < len(found) <= _MOST_WORDS and found[0] in (0, 1) and (np.diff(found) == 1).all():
         return _SEVERAL
@@ -278,7 +283,7 @@ def _hint_of_two_numbers(column: pl.Series, cells: CellFormat) -> str:
 def _hint_of_log_odds(column: pl.Series, cells: CellFormat) -> str:
     """Return what to do with scores that have no bounds."""
     found = numbers(column, cells)
-    if not ((found < 0).any() and (np.abs(found) > 1).any()):
+    if not ((found < 0).any() and (abs(found) > 1).any()):
         return ""
     return ": if these are log-odds, write 1 / (1 + exp(-score)) instead"
 
@@ -292,6 +297,8 @@ def _mostly_percent(column: pl.Series, cells: CellFormat) -> bool:
 
     None beyond 100, most above 1, and that not by a single slip.
     """
+    import numpy as np
+
     found = numbers(column, cells)
     found = found[~np.isnan(found)]
     above = found[found > 1]

@@ -11,13 +11,6 @@ from typing import TYPE_CHECKING, Any
 from truecast._names import cut_in_the_middle
 from truecast.errors import FileError, shown
 from truecast.files.cells import CellFormat
-from truecast.files.class_columns import (
-    are_classes,
-    class_columns,
-    guessed_classes,
-    labels_in,
-    outcomes_in,
-)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -202,11 +195,15 @@ def guess(
             both = how.spelled("positive"), how.spelled("scores")
             reason = f"cannot be read with {both[0]} and {both[1]}: of several classes, the outcome"
             raise FileError(name, f"{reason} is the name of one. Leave one of them out")
+        from truecast.files.class_columns import class_columns, labels_in  # needs NumPy, as below
+
         outcomes = [] if sample is None else labels_in(_sampled(outcome, columns, sample))
         scores, labels = class_columns(
             name, columns, class_scores, classes, how.spelled, outcomes=outcomes
         )
     elif several and not scores and sample is not None and how.positive is None:
+        from truecast.files.class_columns import guessed_classes
+
         guessed = guessed_classes(name, columns, outcome, taken, sample, how.spelled)
         scores, labels = guessed or ((), ())
     if scores is not None and not scores:
@@ -216,6 +213,8 @@ def guess(
             remedy = _remedy_of_classes(outcome, columns, sample, how, several)
             raise FileError(name, error.reason + remedy) from None
         if several and sample is not None and how.positive is None:
+            from truecast.files.class_columns import are_classes
+
             together = are_classes(scores[0], columns, taken, sample)
             _refuse_one_of_classes(name, scores[0], together, how)
     if normalize and not labels:
@@ -263,6 +262,8 @@ def _remedy_of_classes(
     """Return what to do about several classes, if the outcomes may be such."""
     if sample is None or how.positive is not None or len(columns) < 3:
         return ""
+    from truecast.files.class_columns import outcomes_in
+
     found_values = outcomes_in(_sampled(outcome, columns, sample))
     if found_values.keys() <= {"0", "1", "true", "false"} and (found_values or not several):
         return ""

@@ -82,6 +82,9 @@ class Delimited:
         except UnicodeDecodeError as error:
             raise FileError(self.name, _not_utf8(first[error.start]), f"line {line}") from error
 
+    def start(self, wanted: Sequence[str]) -> None:
+        """Do nothing: there is little to read before rows are asked for."""
+
     def chunks(
         self, wanted: Sequence[str], *, everything: bool = False, numbers: Sequence[str] = ()
     ) -> Iterator[Chunk]:

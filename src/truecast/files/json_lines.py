@@ -45,6 +45,9 @@ class JsonLines:
         self._before = line, first
         self._whole = self.records.whole
 
+    def start(self, wanted: Sequence[str]) -> None:
+        """Do nothing: there is little to read before rows are asked for."""
+
     def chunks(
         self, wanted: Sequence[str], *, everything: bool = False, numbers: Sequence[str] = ()
     ) -> Iterator[Chunk]:

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from truecast._threads import in_order
+from truecast._threads import Aside, in_order
 from truecast.errors import FileError
 from truecast.files.source import Chunk
+
+if TYPE_CHECKING:  # not needed to open a file
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["Parquet"]
 
 _ROWS = 1 << 18
+_AHEAD = 64  # columns of batches that are read before they are asked for: at most 130 MB of numbers
 
 
 class Parquet:
@@ -33,6 +37,12 @@ class Parquet:
             self._rows = self._frame.select(pl.len()).collect().item()
         self.columns = self.schema.names()
         self._done = 0
+        self._started: dict[tuple[str, ...], Iterator[pl.DataFrame]] = {}
+
+    def start(self, wanted: Sequence[str]) -> None:
+        """Have another thread begin to read these columns, which `chunks` then continues."""
+        batches = self._batches(wanted)
+        self._started[tuple(wanted)] = Aside().ahead(batches, max(2, _AHEAD // len(wanted)))
 
     def fraction(self) -> float | None:
         """How much of it was read."""
@@ -44,9 +54,6 @@ class Parquet:
         """Read the rows, once; with `everything` the columns in their order and by their names."""
         at = [self.columns.index(name) for name in wanted]
         plain = [str(self.columns.index(name)) for name in numbers]
-        # by number: a name like ^.*$ would be taken for a pattern
-        columns = [pl.nth(i).alias(str(i)) for i in at]
-        kept = [pl.all().name.prefix("=")] if everything else []
 
         def chunk(rows: tuple[int, pl.DataFrame]) -> Chunk:
             before, batch = rows
@@ -58,11 +65,20 @@ class Parquet:
                 numbers={name: _numbers(batch[name]) for name in plain if _is_plain(batch[name])},
             )
 
+        kept = [pl.all().name.prefix("=")] if everything else []
+        started = None if everything else self._started.pop(tuple(wanted), None)
         with self._readable():
-            batches = self._frame.select(*columns, *kept).collect_batches(
+            yield from in_order(chunk, self._counted(started or self._batches(wanted, *kept)))
+
+    def _batches(self, wanted: Sequence[str], *kept: pl.Expr) -> Iterator[pl.DataFrame]:
+        with self._readable():
+            yield from self._frame.select(*self._called(wanted), *kept).collect_batches(
                 chunk_size=_ROWS, maintain_order=True
             )
-            yield from in_order(chunk, self._counted(batches))
+
+    def _called(self, wanted: Sequence[str]) -> list[pl.Expr]:
+        """Return columns by number: a name like ^.*$ would be taken for a pattern."""
+        return [pl.nth(i).alias(str(i)) for i in map(self.columns.index, wanted)]
 
     def _counted(self, batches: Iterator[pl.DataFrame]) -> Iterator[tuple[int, pl.DataFrame]]:
         """Yield each batch with the number of rows before it."""
@@ -73,9 +89,8 @@ class Parquet:
 
     def sample(self, wanted: Sequence[str]) -> pl.DataFrame:
         """Return the first rows of these columns."""
-        columns = [pl.nth(i).alias(str(i)) for i in map(self.columns.index, wanted)]
         with self._readable():
-            return self._frame.select(columns).head(_ROWS).collect()
+            return self._frame.select(self._called(wanted)).head(_ROWS).collect()
 
     @contextmanager
     def _readable(self) -> Iterator[None]:

@@ -123,6 +123,9 @@ class OpenTable(Protocol):
     def fraction(self) -> Callable[[], float | None]:
         """How much of it was read; None if that cannot be told."""
 
+    def start(self, wanted: Sequence[str]) -> None:
+        """Begin to read these columns aside, if that can be done; `chunks` then continues."""
+
     def sample(self, wanted: Sequence[str]) -> pl.DataFrame:
         """Return the first rows of these columns, called by number; `chunks` gives them again."""
 

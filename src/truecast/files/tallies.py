@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truecast._threads import Aside, each
 from truecast.class_tally import ClassTally
 from truecast.errors import FileError
 from truecast.files.columns import Names
 from truecast.files.rounds import Rounds
-from truecast.tally import RunningTally, Tally
+from truecast.tally import RunningTally, Tally, shares
 
 __all__ = [
     "MOST_FORECASTS",
@@ -83,9 +85,8 @@ def tallies(
     all_rounds = [GrowingTally() for _ in names.scores]
     groups: list[dict[Group, GrowingTally]] = [{} for _ in names.scores]
     rows = skipped = 0
-    for part in parts:
-        rows = rows + len(part)
-        skipped = skipped + part.skipped
+
+    def add(part: Rounds) -> None:
         for which, p in enumerate(part.p):
             all_rounds[which].add(part.y, p, part.weight)
             if part.group is not None:
@@ -94,7 +95,14 @@ def tallies(
                     raise FileError(
                         name, f"has more than {_MOST_GROUPS:,} groups in column {names.group!r}"
                     )
-        progress(rows)
+
+    with Aside() as aside:  # counts a part while the next is read and checked
+        for part in parts:
+            rows = rows + len(part)
+            skipped = skipped + part.skipped
+            aside.do(partial(add, part))
+            progress(rows)
+        aside.wait()
     if not rows:
         raise FileError(name, f"has no good row: all {skipped:,} were skipped")
     of_scores = {
@@ -290,7 +298,8 @@ class GrowingTally:
             return
         columns = self._waiting[0]
         if len(self._waiting) > 1:
-            columns = tuple(map(np.concatenate, zip(*self._waiting, strict=True)))
+            parts = zip(*self._waiting, strict=True)
+            columns = tuple(each(np.concatenate, parts, most=shares(self._rows)))
         y, p, *weight = columns
         self._tally.update(y, p, sample_weight=weight[0] if weight else None)
         self._waiting = []
@@ -307,7 +316,7 @@ class GrowingTally:
 
 
 def _many_distinct(p: NDArray[np.float64]) -> bool:
-    return len(np.unique(p[:_SAMPLE])) > _SAMPLE // 2
+    return len({*p[:_SAMPLE].tolist()}) > _SAMPLE // 2
 
 
 def _add_groups(groups: dict[Group, GrowingTally], part: Rounds, p: NDArray[np.float64]) -> None:

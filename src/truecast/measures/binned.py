@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from truecast import _check, _core
 from truecast.errors import InputError
-from truecast.tally import Tally, as_tally
+from truecast.tally import Tally, as_tally, distinct
 
 __all__ = ["Bins", "binned_calibration_error", "reliability_bins"]
 
@@ -290,7 +290,7 @@ def _quantile_edges(tally: Tally, n_bins: int) -> NDArray[np.float64]:
     else:  # in integers: the least count that is k / n_bins of all, or more
         wanted = np.array([-(-k * int(tally.total) // n_bins) for k in range(1, n_bins)], np.int64)
     first = np.searchsorted(reached, wanted) + 1
-    first = np.unique(first[first < len(reached)])
+    first = distinct(first[first < len(reached)])
     return np.concatenate(([0.0], tally.p[first], [1.0]))
 
 

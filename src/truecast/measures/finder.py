@@ -8,18 +8,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast import _check
-from truecast._threads import both
+from truecast import _check, _core
+from truecast._threads import Aside, ahead
 from truecast.measures.binned import wilson
 from truecast.measures.pooling import Cells, Marks, cells_of, marks_of
 from truecast.measures.smooth import smooth_calibration_error, smooth_calibration_witness
-from truecast.measures.uncertainty import Uncertainty, as_tallies, draw_rounds, drawn, resampled
+from truecast.measures.uncertainty import (
+    KINDS,
+    Counts,
+    Uncertainty,
+    quantiles,
+    resampled_at_once,
+)
 from truecast.tally import Tally, as_tally
 
 __all__ = ["SIGNIFICANT", "Stretch", "Stretches", "stretches", "stretches_p_value", "witness_base"]
@@ -28,6 +34,7 @@ SIGNIFICANT = 0.05  # p-value below which something is marked
 _FEW = 512  # forecasts
 _TIMES = 999  # resamples for few forecasts
 _FEWER_TIMES = 499  # and for more
+_AHEAD = 8  # batches of resamples that are drawn before they are needed: 32 MB at most
 _LIKEWISE = (
     4.0  # deviations, squared, from which what lies between two stretches is off in the same way
 )
@@ -192,14 +199,15 @@ def stretches_of(
     if tally.weighted:
         return _unjudged(cells, marks)
     times = resamples or (_TIMES if len(cells.tally.p) <= _FEW else _FEWER_TIMES)
-    # the tables of the second take as long as the first; it draws nothing yet
-    simulated, draw = both(
-        lambda: _simulated(cells.tally, marks.at, times, rng), lambda: draw_rounds(cells.tally, rng)
-    )
-    search = _Search(cells, marks, simulated)
+    chance, others = (resampled_at_once(cells.tally, kind, times, rng) for kind in KINDS)
+    if tally.total > _core.DRAWN_BY_TABLES:  # the first ask the generator before the second do
+        chance, others = ahead(chance), ahead(others)
+    else:
+        others = Aside().ahead(others, _AHEAD)  # takes longer than all the rest
+    search = _Search(cells, marks, _simulated(cells.tally, marks.at, chance))
     error = smooth_calibration_error(tally) if error is None else error
-    others = as_tallies(cells.tally, drawn(draw, times))
-    return search.result(_uncertainty(error, others, search, level))
+    errors = _smooth_errors(cells.tally, others)
+    return search.result(_uncertainty(error, errors, search, level))
 
 
 def stretches_p_value(tally: Tally) -> float:
@@ -390,41 +398,32 @@ def _unjudged(cells: Cells, marks: Marks) -> Stretches:
 
 
 def _uncertainty(
-    error: float, resamples: Iterable[Tally], search: _Search, level: float
+    error: float, others: NDArray[np.float64], search: _Search, level: float
 ) -> Uncertainty:
     """Return how sure the smooth error is, in agreement with all that was looked at."""
-    others = [smooth_calibration_error(other) for other in resamples]
-    lower, upper = np.quantile(others, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    lower, upper = quantiles(others, (1 - level) / 2, (1 + level) / 2)
     p_value = search.smooth_p_value
     by_chance = float(search.simulated.errors[1:].mean())
     lower = min(lower, 0.0) if p_value >= (1 - level) / 2 else lower
     return Uncertainty(error, lower, upper, level, by_chance, p_value)
 
 
-def _simulated(
-    tally: Tally, at: NDArray[np.int64], times: int, rng: np.random.Generator
-) -> _Simulated:
-    errors: list[float] = []
-    weights = tally.weights
-    deviations: list[NDArray[np.float64]] = []
-    for ones in _sets(tally, times, rng):
-        errors += [
-            smooth_calibration_error(Tally._of(tally.p, weights - some, some, int(tally.total)))
-            for some in ones
-        ]
+def _simulated(tally: Tally, at: NDArray[np.int64], chance: Iterator[Counts]) -> _Simulated:
+    """Return how far off the outcomes are: as they are, and as they would be by chance."""
+    errors, deviations = [], []
+    for zeros, ones in chain([(tally.zeros[None], tally.ones[None])], chance):
+        errors.append(_smooth_errors(tally, [(zeros, ones)]))
         deviations.append(_most(_sums(tally, at, ones)))
-    return _Simulated(np.array(errors), np.concatenate(deviations))
+    return _Simulated(np.concatenate(errors), np.concatenate(deviations))
 
 
-def _sets(tally: Tally, times: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    """Yield the ones at each forecast: as they are, and as they would be by chance."""
-    yield tally.ones[None]
-    batch: list[NDArray[np.int64]] = []
-    for k, (_, ones) in enumerate(resampled(tally, "consistency", times, rng), 1):
-        batch.append(ones)
-        if len(batch) == 64 or k == times:
-            yield np.array(batch)
-            batch = []
+def _smooth_errors(tally: Tally, resamples: Iterable[Counts]) -> NDArray[np.float64]:
+    """Return the smooth calibration error of each of many resamples."""
+    found = []
+    for zeros, ones in resamples:
+        found.append(np.empty(len(ones)))
+        _core.smooth_errors(tally.p, zeros, ones, float(tally.total), found[-1])
+    return np.concatenate(found)
 
 
 def _unit(values: NDArray[np.float64]) -> float:
@@ -432,7 +431,7 @@ def _unit(values: NDArray[np.float64]) -> float:
 
     In this unit the smooth error and the stretches have equal chances.
     """
-    return max(float(np.quantile(values, 1 - SIGNIFICANT)), 1e-300)
+    return max(*quantiles(values, 1 - SIGNIFICANT), 1e-300)
 
 
 def _surplus(tally: Tally, ones: NDArray[Any]) -> NDArray[np.float64]:
@@ -450,10 +449,8 @@ def _sums(tally: Tally, at: NDArray[np.int64], ones: NDArray[Any]) -> _Sums:
 
 def _most(sums: _Sums) -> NDArray[np.float64]:
     """Return the largest squared deviation of any stretch, in each set of outcomes."""
-    most = np.zeros(len(sums.surplus))
-    for apart in range(1, len(sums.variance)):
-        first, last = slice(None, -apart), slice(apart, None)
-        np.maximum(most, sums.squared_deviation(first, last).max(axis=-1), out=most)
+    most = np.empty(len(sums.surplus))
+    _core.farthest_off(sums.surplus, sums.variance, most)
     return most
 
 

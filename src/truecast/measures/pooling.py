@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast.measures.binned import reliability_bins
-from truecast.tally import Tally
+from truecast.tally import Tally, distinct
 
 __all__ = ["Cells", "Marks", "cells_of", "marks_of", "pooled"]
 
@@ -60,14 +60,16 @@ def marks_of(tally: Tally) -> Marks:
     """Return marks by the forecasts, not the outcomes: then it is known what chance does."""
     n, p, weights = len(tally.p), tally.p, tally.weights
     edges = reliability_bins(tally, n_bins=_RANGES, strategy="quantile").edges[:-1]
-    ranges = np.unique(np.concatenate(([0], np.searchsorted(p, edges), [n])))
-    halves = np.unique([0, np.searchsorted(p, float(p @ weights) / tally.total, "right"), n])
+    ranges = distinct(np.concatenate(([0], np.searchsorted(p, edges), [n])))
+    halves = distinct(
+        np.array([0, np.searchsorted(p, float(p @ weights) / tally.total, "right"), n])
+    )
     even = (
         np.arange(n + 1)
         if n <= _EVERY
-        else np.union1d(_even(weights), _even(weights * p * (1 - p)))
+        else np.concatenate((_even(weights), _even(weights * p * (1 - p))))
     )
-    return Marks(np.unique(np.concatenate((ranges, halves, even))), ranges, halves)
+    return Marks(distinct(np.concatenate((ranges, halves, even))), ranges, halves)
 
 
 def _even(weights: NDArray[Any]) -> NDArray[np.int64]:
@@ -81,7 +83,7 @@ def _even(weights: NDArray[Any]) -> NDArray[np.int64]:
         return np.array([0, len(weights)])
     heavy = np.flatnonzero(weights >= step)
     places = np.searchsorted(sums, step * np.arange(1, _MARKS))
-    return np.unique(np.concatenate((places, heavy, heavy + 1))).clip(0, len(weights))
+    return distinct(np.concatenate((places, heavy, heavy + 1))).clip(0, len(weights))
 
 
 def _starts(p: NDArray[np.float64], cells: int) -> NDArray[np.int64]:
@@ -102,10 +104,10 @@ def _halved(p: NDArray[np.float64], starts: NDArray[np.int64], power: int) -> ND
     Where a double cannot tell the halves of a cell apart, it has one forecast, and stays whole.
     """
     cell = np.minimum(np.ldexp(p[starts], power).astype(np.int64), (1 << power) - 1)
-    return np.union1d(starts, _first(p, 2 * cell + 1, power + 1))
+    return distinct(np.concatenate((starts, _first(p, 2 * cell + 1, power + 1))))
 
 
 def _first(p: NDArray[np.float64], cells: NDArray[np.int64], power: int) -> NDArray[np.int64]:
     """Return the first forecasts that are not below these cells, each once."""
-    found = np.unique(np.searchsorted(p, np.ldexp(cells.astype(np.float64), -power)))
+    found = distinct(np.searchsorted(p, np.ldexp(cells.astype(np.float64), -power)))
     return found[found < len(p)]

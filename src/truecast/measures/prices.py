@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from truecast import _core
 from truecast.measures.corp import isotonic_blocks
-from truecast.tally import Tally, stretches
+from truecast.tally import Tally, distinct, stretches
 
 __all__ = ["PriceBounds", "best_prices", "bounds_by_prices", "lipschitz"]
 
@@ -141,7 +141,7 @@ def _rates(tally: Tally) -> tuple[Array, Array]:
         zeros, ones = tally.zeros[some], tally.ones[some]
         both = (zeros > 0) & (ones > 0)  # only these have another rate than 0 or 1
         rates.append(ones[both] / (zeros[both] + ones[both]))
-    nodes = np.unique(np.concatenate(rates))
+    nodes = distinct(np.concatenate(rates))
     masses = np.zeros(len(nodes))
     for some in stretches(len(tally.p)):
         weights = tally.zeros[some] + tally.ones[some]
@@ -165,7 +165,7 @@ def _apart(places: Array) -> Array:
     Everything is 1-Lipschitz: a forecast that is no node, but as close to one as `_APART`, costs no
     more than that.
     """
-    places = np.unique(places[(places > _APART) & (places < 1 - _APART)])
+    places = distinct(places[(places > _APART) & (places < 1 - _APART)])
     # the first of each stretch of that length, and of two such neighbours that are closer than half
     # of it
     places = places[np.diff(np.floor(places / _APART), prepend=-1) > 0]

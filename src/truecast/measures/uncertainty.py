@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,10 @@ _CELLS = 1 << 12
 _BATCH = 128  # resamples drawn at a time
 _NOTHING = 1e-9  # rounding
 
-_Counts = tuple[NDArray[np.int64], NDArray[np.int64]]  # zeros and ones
+Counts = tuple[NDArray[np.int64], NDArray[np.int64]]  # zeros and ones
+
+if TYPE_CHECKING:
+    _Source = np.random.Generator | NDArray[np.uint64]  # of chance: a generator, or what one gave
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,15 +196,26 @@ def uncertainty(
         kind: np.array([measure(other) for other in resampled_tallies(tally, kind, resamples, rng)])
         for kind in KINDS
     }
-    lower, upper = np.quantile(values["confidence"], [(1 - level) / 2, (1 + level) / 2])
+    lower, upper = quantiles(values["confidence"], (1 - level) / 2, (1 + level) / 2)
     null = values["consistency"]
     as_large = (1 + int((null >= pooled).sum())) / (1 + len(null))
     if as_large >= (1 - level) / 2 and _of_calibrated(measure, tally) < _NOTHING:
         # resamples of calibrated forecasts never are: without this, none would be covered
         lower = min(lower, 0.0)
-    return Uncertainty(
-        float(estimate), float(lower), float(upper), level, float(null.mean()), as_large
-    )
+    return Uncertainty(float(estimate), lower, upper, level, float(null.mean()), as_large)
+
+
+def quantiles(values: NDArray[np.float64], *shares: float) -> list[float]:
+    """Return quantiles as `np.quantile` does, which imports masked arrays first."""
+    ordered = np.sort(values)
+    found = []
+    for share in shares:
+        place = share * (len(values) - 1)
+        low = int(place)
+        part, gap = place - low, ordered[min(low + 1, len(values) - 1)] - ordered[low]
+        near_low = ordered[low] + gap * part
+        found.append(float(near_low if part < 0.5 else ordered[low + 1] - gap * (1 - part)))
+    return found
 
 
 def _of_calibrated(measure: Callable[[Tally], float], tally: Tally) -> float:
@@ -229,72 +242,75 @@ def _coarse(y_true: Any | Tally, y_prob: Any = None, sample_weight: Any = None) 
 
 def resampled(
     tally: Tally, kind: str, resamples: int, random_state: int | np.random.Generator | None
-) -> Iterator[_Counts]:
+) -> Iterator[Counts]:
     """Yield zeros and ones of each resample, at the forecasts of the tally."""
     resamples = _check.whole_number("resamples", resamples, least=1, most=10**7)
     rng = _check.generator("random_state", random_state)
-    draw = draw_calibrated(tally, rng) if kind == "consistency" else draw_rounds(tally, rng)
-    return drawn(draw, resamples)
-
-
-def drawn(draw: Callable[[int], _Counts], resamples: int) -> Iterator[_Counts]:
-    """Yield zeros and ones of each resample that this draws."""
-    sizes = (min(_BATCH, resamples - start) for start in range(0, resamples, _BATCH))
-    for zeros, ones in ahead(map(draw, sizes)):
+    for zeros, ones in ahead(resampled_at_once(tally, kind, resamples, rng)):
         yield from zip(zeros, ones, strict=True)
 
 
-def draw_calibrated(tally: Tally, rng: np.random.Generator) -> Callable[[int], _Counts]:
-    """Return what draws zeros and ones, a row a resample, if the forecasts are calibrated."""
+def resampled_at_once(
+    tally: Tally, kind: str, resamples: int, rng: np.random.Generator
+) -> Iterator[Counts]:
+    """Return zeros and ones of many resamples at a time, a row each.
+
+    Up to DRAWN_BY_TABLES rounds, the generator is asked now and not again: others may ask it while
+    these are drawn.
+    """
+    draw = _draw_calibrated if kind == "consistency" else _draw_rounds
+    sizes = [min(_BATCH, resamples - start) for start in range(0, resamples, _BATCH)]
+    if tally.total > _core.DRAWN_BY_TABLES:
+        return draw(tally, rng, sizes)
+    keys = rng.integers(0, 1 << 64, resamples, np.uint64)
+    return draw(tally, keys, sizes)
+
+
+def _draw_calibrated(tally: Tally, source: _Source, sizes: Sequence[int]) -> Iterator[Counts]:
+    """Yield zeros and ones if the forecasts are calibrated."""
     weights, p = tally.weights, tally.p
-    if tally.total > _core.DRAWN_BY_TABLES:
-
-        def ones_of(size: int) -> NDArray[np.int64]:
-            return rng.binomial(weights, p, (size, len(p)))
+    rows: Iterator[NDArray[np.int64]]
+    if isinstance(source, np.random.Generator):
+        rows = (source.binomial(weights, p, (size, len(p))) for size in sizes)
     else:
-        ones_of = partial(_drawn, _core.CalibratedOnes(weights, p), rng, len(p))
-
-    def draw(size: int) -> _Counts:
-        ones = ones_of(size)
-        return weights - ones, ones
-
-    return draw
+        rows = _drawn(_core.CalibratedOnes(weights, p), source, len(p), sizes)
+    for ones in rows:
+        yield weights - ones, ones
 
 
-def draw_rounds(tally: Tally, rng: np.random.Generator) -> Callable[[int], _Counts]:
-    """Return what draws zeros and ones, a row a resample, of rounds drawn with replacement."""
+def _draw_rounds(tally: Tally, source: _Source, sizes: Sequence[int]) -> Iterator[Counts]:
+    """Yield zeros and ones of rounds drawn with replacement."""
     counts, cells = np.concatenate((tally.zeros, tally.ones)), len(tally.p)
-    if tally.total > _core.DRAWN_BY_TABLES:
-        both_of = partial(rng.multinomial, int(tally.total), counts / tally.total)
+    rows: Iterator[NDArray[np.int64]]
+    if isinstance(source, np.random.Generator):
+        shares = counts / tally.total
+        rows = (source.multinomial(int(tally.total), shares, size) for size in sizes)
     else:
-        both_of = partial(_drawn, _core.Bootstrap(counts), rng, 2 * cells)
-
-    def draw(size: int) -> _Counts:
-        both = both_of(size)
-        return both[:, :cells], both[:, cells:]
-
-    return draw
+        rows = _drawn(_core.Bootstrap(counts), source, 2 * cells, sizes)
+    for both in rows:
+        yield both[:, :cells], both[:, cells:]
 
 
 def _drawn(
-    source: _core.CalibratedOnes | _core.Bootstrap, rng: np.random.Generator, cells: int, size: int
-) -> NDArray[np.int64]:
-    """Return rows of counts; a row depends on its own key alone."""
-    out = np.empty((size, cells), np.int64)
-    source.draw(rng.integers(0, 1 << 64, size, np.uint64), out)
-    return out
+    tables: _core.CalibratedOnes | _core.Bootstrap,
+    keys: NDArray[np.uint64],
+    cells: int,
+    sizes: Sequence[int],
+) -> Iterator[NDArray[np.int64]]:
+    """Yield rows of counts; a row depends on its own key alone."""
+    start = 0
+    for size in sizes:
+        out = np.empty((size, cells), np.int64)
+        tables.draw(keys[start : start + size], out)
+        yield out
+        start += size
 
 
 def resampled_tallies(
     tally: Tally, kind: str, resamples: int, random_state: int | np.random.Generator | None
 ) -> Iterator[Tally]:
-    """Yield each resample as a tally."""
-    return as_tallies(tally, resampled(tally, kind, resamples, random_state))
-
-
-def as_tallies(tally: Tally, draws: Iterator[_Counts]) -> Iterator[Tally]:
-    """Yield resamples as tallies: without checks, which would cost more than most measures."""
-    for zeros, ones in draws:
+    """Yield each resample as a tally: unchecked, which would cost more than most measures."""
+    for zeros, ones in resampled(tally, kind, resamples, random_state):
         seen = zeros + ones > 0
         if seen.all():
             yield Tally._of(tally.p, zeros, ones, int(tally.total))

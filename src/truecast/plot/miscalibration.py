@@ -24,7 +24,7 @@ from truecast.plot.style import (
     tidy,
     width_of,
 )
-from truecast.tally import Tally, as_tally
+from truecast.tally import Tally, as_tally, distinct
 
 __all__ = ["Miscalibration", "miscalibration"]
 
@@ -266,4 +266,4 @@ def _thinned(p: NDArray[np.float64]) -> NDArray[np.int64]:
         middle = (first + last) // 2
         above = cells(middle) >= wanted
         first, last = np.where(above, first, middle + 1), np.where(above, middle, last)
-    return np.unique(first)
+    return distinct(first)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, combinations
 from math import comb, factorial, sqrt
 
-__all__ = ["bits_at", "bootstrap", "calibrated_ones"]
+__all__ = ["bits_at", "bootstrap", "calibrated_ones", "farthest_off"]
 
 _WORD = (1 << 64) - 1
 _NOTHING = Fraction(1, 1 << 90)
@@ -45,6 +45,16 @@ def bootstrap(counts: Sequence[int], key: int) -> list[int]:
     for _ in range(total - sum(row)):
         row[_draw(counts, bits_at(key, next(places)))] += 1
     return row
+
+
+def farthest_off(surplus: Sequence[float], variance: Sequence[float]) -> float:
+    """Return the largest squared deviation of any stretch, from the sums up to each mark."""
+    most = 0.0
+    for first, last in combinations(range(len(surplus)), 2):
+        s = abs(surplus[last] - surplus[first])
+        v = max(variance[last] - variance[first], 0.0)
+        most = max(most, s * s / (v + s / 3 + 1e-300))
+    return most
 
 
 def _draw(weights: Sequence[int | Fraction], bits: int) -> int:

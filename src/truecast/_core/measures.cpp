@@ -21,6 +21,7 @@
 #include "laplace.hpp"
 #include "line.hpp"
 #include "logistic.hpp"
+#include "lower.hpp"
 #include "prices.hpp"
 #include "scores.hpp"
 #include "smooth.hpp"
@@ -73,6 +74,22 @@ nb::object as_object(const std::vector<double>& values) {
     nb::list list;
     for (const double value : values) list.append(value);
     return list;
+}
+
+// An array, read-only, that owns its memory.
+nb::object as_array(std::vector<double> values, std::initializer_list<std::size_t> shape) {
+    auto* const memory = new std::vector<double>(std::move(values));
+    const nb::capsule owner(memory, [](void* of) noexcept { delete static_cast<Column*>(of); });
+    return nb::cast(nb::ndarray<nb::numpy, const double>(memory->data(), shape, owner));
+}
+nb::object as_object(PriceBounds found) {
+    const std::size_t nodes = found.prices.size(), values = found.values.size();
+    Column prices = std::move(found.prices.of_zero);
+    prices.insert(prices.end(), found.prices.of_one.begin(), found.prices.of_one.end());
+    return nb::make_tuple(found.lower, found.upper, as_array(std::move(found.prices.at), {nodes}),
+                          as_array(std::move(prices), {2, nodes}),
+                          as_array(std::move(found.values), {values}),
+                          as_array(std::move(found.masses), {values}));
 }
 
 // What a kernel, of forecasts, zeros, ones and how many there are, finds in a few rounds.
@@ -524,21 +541,6 @@ double transport_cost(Doubles x, AnyArray from, Doubles v, Doubles to, double to
     });
 }
 
-void spread_counts(Doubles p, AnyArray zeros, AnyArray ones, Doubles nodes, Array<double, 2> out) {
-    require(nodes.shape(0) >= 2, "there must be two nodes or more");
-    require(out.shape(0) == 2 && out.shape(1) == nodes.shape(0), "out must have shape (2, nodes)");
-    with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        const std::size_t n = p.shape(0), m = nodes.shape(0);
-        spread(
-            p.data(), [&](std::size_t i) { return static_cast<double>(of_zero[i]); }, n,
-            nodes.data(), m, out.data());
-        spread(
-            p.data(), [&](std::size_t i) { return static_cast<double>(of_one[i]); }, n,
-            nodes.data(), m, out.data() + m);
-        return 0;
-    });
-}
-
 void spread_residuals(Doubles p, AnyArray zeros, AnyArray ones, Doubles nodes,
                       Array<double, 1> out) {
     require(nodes.shape(0) >= 2 && out.shape(0) == nodes.shape(0),
@@ -630,10 +632,14 @@ void bind_measures(nb::module_& m) {
     m.def("curve_errors", &curve_errors_of_tally, "p"_a, "zeros"_a, "ones"_a, "lower"_a, "rates"_a,
           "shares"_a);
     m.def("curve_of_few", &curve_of_few, "tally"_a, "memory"_a);
+    bind_kernel<double, double>(
+        m, "price_bounds",
+        [](const double* p, const auto* zeros, const auto* ones, std::size_t n, double total,
+           double rtol) { return LowerDistance(p, zeros, ones, n, total).bounds(rtol); },
+        "total"_a, "rtol"_a);
     m.def("transport_cost", &transport_cost, "x"_a, "from_"_a, "v"_a, "to"_a, "total"_a = 1.0);
     m.def("solve_prices", &solve_prices, "nodes"_a, "masses"_a, "tolerance"_a, "most"_a, "prices"_a,
           "atoms"_a);
-    m.def("spread_counts", &spread_counts, "p"_a, "zeros"_a, "ones"_a, "nodes"_a, "out"_a);
     m.def("spread_residuals", &spread_residuals, "p"_a, "zeros"_a, "ones"_a, "nodes"_a, "out"_a);
 }
 

@@ -28,12 +28,34 @@ struct Graded {
         for (std::size_t i = 0; i < n; ++i) sum.add(static_cast<double>(counts[i]));
         return sum.value();
     }
-    std::array<double, 6> fit(double a, double b) const {
-        return logistic_fit(z, zeros, ones, n, a, b);
+    // The derivatives of the log loss by a shift a of all log-odds, first and second.
+    std::array<double, 2> shifted(double a) const {
+        return TRUECAST_HAS_FOUR ? shift_sums_by_fours(z, zeros, ones, n, a)
+                                 : shift_sums(z, zeros, ones, n, a);
+    }
+    // The same by a and b, at a + b z: as line_sums has them.
+    std::array<double, 5> lined(double a, double b) const {
+        return TRUECAST_HAS_FOUR ? line_sums_by_fours(z, zeros, ones, n, a, b)
+                                 : line_sums(z, zeros, ones, n, a, b);
+    }
+    double loss(double a, double b) const { return logistic_loss(z, zeros, ones, n, a, b); }
+
+    // How far a + b z is from 0, at most.
+    double reach(double a, double b) const {
+        return std::max(std::fabs(a + b * z[0]), std::fabs(a + b * z[n - 1]));
     }
 };
 
-// The same with stretches of neighbours at their mean. What fits those is where to begin: the steps
+// The log loss at log-odds a + b z, and its derivatives, as line_sums has them.
+template <typename Count>
+std::array<double, 6> logistic_sums(const double* z, const Count* zeros, const Count* ones,
+                                    std::size_t n, double a, double b) {
+    const Graded<Count> at{z, zeros, ones, n};
+    const auto [by_a, by_b, aa, ab, bb] = at.lined(a, b);
+    return {at.loss(a, b), by_a, by_b, aa, ab, bb};
+}
+
+// Outcomes with stretches of neighbours at their mean. What fits those is where to begin: the steps
 // that are left are few.
 template <typename Count>
 class Stretched {
@@ -66,21 +88,6 @@ struct Shift {
     double a, variance;
 };
 
-// The derivatives by a of the log loss at log-odds a + z, first and second: two of the sums of
-// logistic_fit, without a logarithm.
-template <typename Count>
-std::array<double, 2> derivatives(const Graded<Count>& of, double a) {
-    Total first, second;
-    for (std::size_t i = 0; i < of.n; ++i) {
-        const double at = a + of.z[i], small = std::exp(-std::fabs(at));
-        const double larger = 1.0 / (1.0 + small), smaller = small * larger;
-        const double no = static_cast<double>(of.zeros[i]), yes = static_cast<double>(of.ones[i]);
-        first.add(at < 0.0 ? no * smaller - yes * larger : no * larger - yes * smaller);
-        second.add((no + yes) * (smaller * larger));
-    }
-    return {first.value(), second.value()};
-}
-
 // The a that fits sigmoid(a + z) best. There are both zeros and ones. Newton's method, within an
 // interval that always holds the root: at its ends, every a + z is below, or above, the log-odds of
 // the mean outcome.
@@ -91,7 +98,7 @@ Shift best_shift(const Graded<Count>& at) {
     double a = at.n < Stretched<Count>::many ? 0.0 : best_shift(Stretched(at).graded()).a;
     a = std::min(std::max(a, low), high);
     for (int k = 0; k < newton_steps; ++k) {
-        const auto [slope, curvature] = derivatives(at, a);
+        const auto [slope, curvature] = at.shifted(a);
         (slope < 0.0 ? low : high) = a;
         double next = curvature > 0.0 ? a - slope / curvature : high + 1.0;
         if (!(low <= next && next <= high)) next = (low + high) / 2.0;
@@ -99,53 +106,62 @@ Shift best_shift(const Graded<Count>& at) {
         a = next;
         if (std::fabs(step) <= newton_close * std::max(1.0, std::fabs(a))) break;
     }
-    return {a, 1.0 / derivatives(at, a)[1]};
+    return {a, 1.0 / at.shifted(a)[1]};
 }
 
 struct Line {
     double a, b;
-    std::array<double, 6> fit;  // as logistic_fit has it
+    std::array<double, 5> sums;  // the derivatives, as line_sums has them
 
     double size() const { return std::max(std::fabs(a), std::fabs(b)); }
 
     // The second derivatives, as lean = ab / aa and what is left of bb beyond it.
-    double lean() const { return fit[4] / fit[3]; }
-    double rest() const { return fit[5] - fit[4] * lean(); }
+    double lean() const { return sums[3] / sums[2]; }
+    double rest() const { return sums[4] - sums[3] * lean(); }
 };
 
 template <typename Count>
 Line line_at(const Graded<Count>& at, double a, double b) {
-    return {a, b, at.fit(a, b)};
+    return {a, b, at.lined(a, b)};
 }
 
 // Newton's step from a line: the solution of a system of two equations.
 inline Line newton_step(const Line& from) {
-    const double b = (from.lean() * from.fit[1] - from.fit[2]) / from.rest();
-    return {-(from.fit[1] + from.fit[4] * b) / from.fit[3], b, {}};
+    const double b = (from.lean() * from.sums[0] - from.sums[1]) / from.rest();
+    return {-(from.sums[0] + from.sums[3] * b) / from.sums[2], b, {}};
 }
 
 // The a and b that fit sigmoid(a + b x) best, where the mean of x is 0 and its deviation 1. No
-// threshold separates zeros from ones, so that there are such numbers. A step that makes the fit
-// worse, by more than rounding can, is halved.
+// threshold separates zeros from ones, so that there are such numbers.
+//
+// A step that moves no log-odds by more than M changes second derivatives by a factor of e^M at
+// most. Along Newton's step the loss falls at first as g, and bends by g: so at its end the loss
+// has changed by at most g ((e^M - M - 1) / M^2 - 1), which is negative for M <= 1.75. A longer
+// step that makes the fit worse, by more than rounding can, is halved.
 template <typename Count>
 Line best_line(const Graded<Count>& at, double centre, double scale) {
-    constexpr double rounding = 1.0 + 1e-12;
-    const double no = at.total_of(at.zeros), yes = at.total_of(at.ones);
+    constexpr double rounding = 1.0 + 1e-12, harmless = 1.75;
     Line best{centre, scale, {}};  // what was forecast
     if (at.n >= Stretched<Count>::many) best = best_line(Stretched(at).graded(), centre, scale);
     best = line_at(at, best.a, best.b);
-    const double flat = no * std::log1p(yes / no) + yes * std::log1p(no / yes);
-    if (!(best.fit[0] <= flat)) best = line_at(at, std::log(yes / no), 0.0);
     for (int k = 0; k < newton_steps; ++k) {
         Line step = newton_step(best);
         const double shortest = newton_close * std::max(1.0, best.size());
-        Line next = line_at(at, best.a + step.a, best.b + step.b);
-        while (!(next.fit[0] <= best.fit[0] * rounding) && step.size() > shortest) {
-            step.a /= 2.0;
-            step.b /= 2.0;
-            next = line_at(at, best.a + step.a, best.b + step.b);
+        if (!(at.reach(step.a, step.b) <= harmless)) {
+            const double loss = at.loss(best.a, best.b);
+            const double no = at.total_of(at.zeros), yes = at.total_of(at.ones);
+            const double flat = no * std::log1p(yes / no) + yes * std::log1p(no / yes);
+            if (!(loss <= flat * rounding)) {  // no slope at all would fit better
+                best = line_at(at, std::log(yes / no), 0.0);
+                continue;
+            }
+            while (!(at.loss(best.a + step.a, best.b + step.b) <= loss * rounding) &&
+                   step.size() > shortest) {
+                step.a /= 2.0;
+                step.b /= 2.0;
+            }
         }
-        best = next;
+        best = line_at(at, best.a + step.a, best.b + step.b);
         if (step.size() <= shortest) break;
     }
     return best;
@@ -249,7 +265,7 @@ std::array<double, 6> line_of(const double* p, const Count* zeros, const Count* 
             0.0,
             best.a - away * best.b,
             best.b / scale,
-            1.0 / best.fit[3] + lean * lean / best.rest(),
+            1.0 / best.sums[2] + lean * lean / best.rest(),
             1.0 / best.rest() / (scale * scale)};
 }
 

@@ -101,8 +101,7 @@ class LowerDistance {
   private:
     static constexpr std::size_t iterations = 500;
     static constexpr int rounds = 8;
-    static constexpr std::size_t grid = 8;              // cells, besides the forecasts
-    static constexpr std::size_t most_rates = 1 << 8;   // nodes at rates of the curve
+    static constexpr std::size_t least_grid = 8, most_grid = 256;  // cells, besides the forecasts
     static constexpr std::size_t most_nodes = 1 << 21;  // of more forecasts, not each is one
     static constexpr std::size_t few_nodes = 1 << 16;   // the same, if bounds may be as far apart
     static constexpr double wide = 1e-3;                // as this
@@ -206,9 +205,11 @@ class LowerDistance {
     // forecasts.
     Column first_nodes(std::size_t most) const {
         Column even, rates, forecasts;
-        for (std::size_t k = 0; k <= grid; ++k) even.push_back(static_cast<double>(k) / grid);
+        const std::size_t cells = std::min(std::max(n_ / 16, least_grid), most_grid);
+        for (std::size_t k = 0; k <= cells; ++k)
+            even.push_back(static_cast<double>(k) / static_cast<double>(cells));
         const Curve curve(counts_[0], counts_[1], n_);
-        for (std::size_t k = 0; k < curve.blocks; k += 1 + curve.blocks / most_rates)
+        for (std::size_t k = 0; k < curve.blocks; k += 1 + curve.blocks / most_grid)
             rates.push_back(rate_of(curve.zeros[k], curve.ones[k]));
         for (std::size_t i = 0; i < n_; i += 1 + n_ / most) forecasts.push_back(p_[i]);
         return merged(merged(even, rates), forecasts);

@@ -463,13 +463,6 @@ nb::object sum_over_few(nb::handle y_true, nb::handle y_prob) {
     return nb::float_(sum.rounded());
 }
 
-nb::tuple logistic_sums(Doubles z, AnyArray zeros, AnyArray ones, double a, double b) {
-    const auto sums = with_counts(z, zeros, ones, [&](const auto* no, const auto* yes) {
-        return logistic_fit(z.data(), no, yes, z.shape(0), a, b);
-    });
-    return nb::make_tuple(sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]);
-}
-
 // Ones, and how many the forecasts expected.
 template <typename Count>
 std::array<double, 2> observed_expected(const double* p, const Count* zeros, const Count* ones,
@@ -623,7 +616,13 @@ void bind_measures(nb::module_& m) {
     m.def("log_rounds", &sum_over_rounds<LogLoss>, "y"_a, "p"_a, "threads"_a);
     m.def("brier_few", &sum_over_few<SquaredError>, "y_true"_a.none(), "y_prob"_a.none());
     m.def("log_few", &sum_over_few<LogLoss>, "y_true"_a.none(), "y_prob"_a.none());
-    m.def("logistic_sums", &logistic_sums, "z"_a, "zeros"_a, "ones"_a, "a"_a, "b"_a);
+    m.def(
+        "logistic_sums",
+        [](Doubles z, AnyArray zeros, AnyArray ones, double a, double b) {
+            return of_columns(z, zeros, ones,
+                              [&](auto... of) { return logistic_sums(of..., a, b); });
+        },
+        "z"_a, "zeros"_a, "ones"_a, "a"_a, "b"_a);
     bind_kernel(m, "logistic_line", [](auto... tally) { return line_of(tally...); });
     bind_kernel(m, "logistic_shift", [](auto... tally) { return shift_of(tally...); });
     bind_kernel(m, "observed_expected", [](auto... tally) { return observed_expected(tally...); });

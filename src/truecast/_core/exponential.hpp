@@ -25,11 +25,11 @@ TRUECAST_INLINE void exp_of_minus(const double* x, std::size_t n, double* out) {
     constexpr std::uint64_t bits_of_rounder = 0x4338000000000000, above = 2048;
     double shifted[exponents], rests[exponents], low[exponents], high[exponents];
     std::uint64_t words[exponents], halves[exponents];
+    for (std::size_t i = 0; i < n; ++i) rests[i] = std::min(x[i], 800.0);  // of more, it is 0
     for (std::size_t i = 0; i < n; ++i) {
-        const double power = -std::min(x[i], 800.0);  // of less, the exponential is 0
-        shifted[i] = rounder + power * per_log2;
+        shifted[i] = rounder - rests[i] * per_log2;
         const double k = shifted[i] - rounder;
-        rests[i] = (power - k * log2_high) - k * log2_low;
+        rests[i] = (-rests[i] - k * log2_high) - k * log2_low;
     }
     std::memcpy(words, shifted, n * sizeof *words);
     // 2^k as the product of two that are not too small for a double
@@ -42,11 +42,17 @@ TRUECAST_INLINE void exp_of_minus(const double* x, std::size_t n, double* out) {
     std::memcpy(high, halves, n * sizeof *high);
     for (std::size_t i = 0; i < n; ++i) {
         const double r = rests[i];
-        double sum = 1.0 / 6227020800.0;
-        for (const double term :
-             {1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,
-              1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5})
-            sum = sum * r + term;
+        double sum = r * (1.0 / 6227020800.0) + 1.0 / 479001600.0;
+        sum = sum * r + 1.0 / 39916800.0;
+        sum = sum * r + 1.0 / 3628800.0;
+        sum = sum * r + 1.0 / 362880.0;
+        sum = sum * r + 1.0 / 40320.0;
+        sum = sum * r + 1.0 / 5040.0;
+        sum = sum * r + 1.0 / 720.0;
+        sum = sum * r + 1.0 / 120.0;
+        sum = sum * r + 1.0 / 24.0;
+        sum = sum * r + 1.0 / 6.0;
+        sum = sum * r + 0.5;
         out[i] = (1.0 + (r + r * r * sum)) * low[i] * high[i];
     }
 }

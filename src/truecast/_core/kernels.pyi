@@ -6,6 +6,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+_Made = TypeVar("_Made")
 _Read = TypeVar("_Read")
 _Entries = list[tuple[str, str, int | None, float, float, str]]  # of truecast.state.Entry
 _Numbers = dict[str, Any]  # a state, as it is saved
@@ -497,6 +498,9 @@ def scores_of_blocks(
     rates: _Floats, zeros: _Array, ones: _Array
 ) -> tuple[float, float, float, float]: ...
 
+# A frozen dataclass with these fields, in order.
+def made(kind: type[_Made], *fields: Any) -> _Made: ...
+
 class FewRounds:
     weighted: bool
     @property
@@ -528,10 +532,12 @@ def log_sum(*of: Any) -> float: ...
 # Of a few rounds alone. Those that take y_true and y_prob check them, and give nothing unless they
 # are a few rounds in plain arrays.
 
-def smooth_witness(tally: FewRounds, memory: _Floats) -> float: ...
+def smooth_witness(tally: FewRounds) -> tuple[float, bytes]: ...
 def curve_of_few(
-    tally: FewRounds, memory: _Floats
-) -> tuple[int, float, float, tuple[float, float, float, float]]: ...
+    tally: FewRounds,
+) -> tuple[
+    int, bytes, tuple[float, float, float, float], tuple[float, float, float, float]
+]: ...
 def brier_few(y_true: Any, y_prob: Any) -> float | None: ...
 def log_few(y_true: Any, y_prob: Any) -> float | None: ...
 def bin_few(y_true: Any, y_prob: Any, memory: _Floats) -> bool: ...

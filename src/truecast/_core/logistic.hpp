@@ -20,133 +20,159 @@ struct LogisticBlock {
 
     double misses[size];  // the derivatives of the log loss by a, of each
     double bends[size];   // the second ones
+    double turns[size];   // the third ones
 
-    template <typename Count>
-    TRUECAST_INLINE void set(const double* z, const Count* zeros, const Count* ones, std::size_t n,
-                             double a, double b) {
-        double odds[size], sizes[size], smalls[size], no[size], yes[size];
+    TRUECAST_INLINE void set(const double* z, const double* zeros, const double* ones,
+                             std::size_t n, double a, double b) {
+        double odds[size], sizes[size], smalls[size];
         for (std::size_t i = 0; i < n; ++i) odds[i] = a + b * z[i];
         for (std::size_t i = 0; i < n; ++i) sizes[i] = std::fabs(odds[i]);
-        for (std::size_t i = 0; i < n; ++i) no[i] = static_cast<double>(zeros[i]);
-        for (std::size_t i = 0; i < n; ++i) yes[i] = static_cast<double>(ones[i]);
         exp_of_minus(sizes, n, smalls);
         for (std::size_t i = 0; i < n; ++i) {
             const double larger = 1.0 / (1.0 + smalls[i]), smaller = smalls[i] * larger;
             const double p = odds[i] < 0.0 ? smaller : larger, q = odds[i] < 0.0 ? larger : smaller;
-            misses[i] = no[i] * p - yes[i] * q;
-            bends[i] = (no[i] + yes[i]) * (smaller * larger);
+            misses[i] = zeros[i] * p - ones[i] * q;
+            bends[i] = (zeros[i] + ones[i]) * (smaller * larger);
+            turns[i] = bends[i] * (q - p);
         }
-        for (std::size_t i = n; i < size; ++i) misses[i] = bends[i] = 0.0;
+        for (std::size_t i = n; i < size; ++i) misses[i] = bends[i] = turns[i] = 0.0;
     }
 };
 
-// Eight compensated sums side by side, and all of them.
+// Compensated sums side by side, and all of them.
 class Totals {
   public:
     // Entries of a whole block.
     template <typename Entry>
     TRUECAST_INLINE void add(Entry entry) {
         for (std::size_t from = 0; from < LogisticBlock::size; from += lanes)
-            for (std::size_t l = 0; l < lanes; ++l) {
-                const double x = entry(from + l), next = sums_[l] + x, added = next - sums_[l];
-                rests_[l] += (sums_[l] - (next - added)) + (x - added);
-                sums_[l] = next;
-            }
+            for (std::size_t l = 0; l < lanes; ++l) add(l, entry(from + l), 0.0);
     }
-    double value() const {
-        Total all;
-        for (const double sum : sums_) all.add(sum);
-        for (const double rest : rests_) all.add(rest);
-        return all.value();
+    TRUECAST_INLINE double value() {
+        for (std::size_t half = lanes / 2; half > 0; half /= 2)
+            for (std::size_t l = 0; l < half; ++l) add(l, sums_[half + l], rests_[half + l]);
+        return sums_[0] + rests_[0];
     }
 
   private:
-    static constexpr std::size_t lanes = 8;
+    static constexpr std::size_t lanes = 32;
+
+    TRUECAST_INLINE void add(std::size_t l, double x, double rest) {
+        const double next = sums_[l] + x, added = next - sums_[l];
+        rests_[l] += ((sums_[l] - (next - added)) + (x - added)) + rest;
+        sums_[l] = next;
+    }
 
     double sums_[lanes] = {}, rests_[lanes] = {};
 };
 
-// The derivatives of the log loss of outcomes at log-odds a + z, by a: first and second.
-template <typename Count>
-TRUECAST_INLINE std::array<double, 2> shift_sums(const double* z, const Count* zeros,
-                                                 const Count* ones, std::size_t n, double a) {
-    LogisticBlock block;
-    Totals first, second;
-    for (std::size_t from = 0; from < n; from += block.size) {
-        block.set(z + from, zeros + from, ones + from, std::min(block.size, n - from), a, 1.0);
-        first.add([&](std::size_t i) { return block.misses[i]; });
-        second.add([&](std::size_t i) { return block.bends[i]; });
-    }
-    return {first.value(), second.value()};
-}
+// Outcomes at log-odds z, which increase: zeros and ones, or their weights, at each.
+struct Graded {
+    const double *z, *zeros, *ones;
+    std::size_t n;
 
-// The same at log-odds a + b z: the derivatives by a and b; and the second ones, by a twice, by a
-// and b, and by b twice.
-template <typename Count>
-TRUECAST_INLINE std::array<double, 5> line_sums(const double* z, const Count* zeros,
-                                                const Count* ones, std::size_t n, double a,
-                                                double b) {
-    LogisticBlock block;
-    Totals sums[5];
-    double places[block.size];
-    for (std::size_t from = 0; from < n; from += block.size) {
-        const std::size_t count = std::min(block.size, n - from);
-        block.set(z + from, zeros + from, ones + from, count, a, b);
-        std::fill(std::copy(z + from, z + from + count, places), places + block.size, 0.0);
-        sums[0].add([&](std::size_t i) { return block.misses[i]; });
-        sums[1].add([&](std::size_t i) { return block.misses[i] * places[i]; });
-        sums[2].add([&](std::size_t i) { return block.bends[i]; });
-        sums[3].add([&](std::size_t i) { return block.bends[i] * places[i]; });
-        sums[4].add([&](std::size_t i) { return block.bends[i] * places[i] * places[i]; });
+    // The derivatives of the log loss at log-odds a + z, by a: the first three.
+    std::array<double, 3> shifted(double a) const {
+        return TRUECAST_HAS_FOUR ? shifted_by_fours(a) : shifted_each(a);
     }
-    return {sums[0].value(), sums[1].value(), sums[2].value(), sums[3].value(), sums[4].value()};
-}
 
-template <typename Count>
-TRUECAST_FOUR_AT_A_TIME std::array<double, 2> shift_sums_by_fours(const double* z,
-                                                                  const Count* zeros,
-                                                                  const Count* ones, std::size_t n,
-                                                                  double a) {
-    return shift_sums(z, zeros, ones, n, a);
-}
-template <typename Count>
-TRUECAST_FOUR_AT_A_TIME std::array<double, 5> line_sums_by_fours(const double* z,
-                                                                 const Count* zeros,
-                                                                 const Count* ones, std::size_t n,
-                                                                 double a, double b) {
-    return line_sums(z, zeros, ones, n, a, b);
-}
+    // The same at log-odds a + b z: the derivatives by a and b; and the second ones, by a twice, by
+    // a and b, and by b twice.
+    std::array<double, 5> lined(double a, double b) const {
+        return TRUECAST_HAS_FOUR ? lined_by_fours(a, b) : lined_each(a, b);
+    }
 
-// The log loss at log-odds a + b z.
-template <typename Count>
-double logistic_loss(const double* z, const Count* zeros, const Count* ones, std::size_t n,
-                     double a, double b) {
-    Total sum;
-    for (std::size_t i = 0; i < n; ++i) {
-        const double at = a + b * z[i], no = static_cast<double>(zeros[i]),
-                     yes = static_cast<double>(ones[i]);
-        sum.add((no + yes) * std::log1p(std::exp(-std::fabs(at))));
-        sum.add(no * std::max(at, 0.0) + yes * std::max(-at, 0.0));
+    // The log loss itself.
+    double loss(double a, double b) const {
+        return TRUECAST_HAS_FOUR ? loss_by_fours(a, b) : loss_each(a, b);
     }
-    return sum.value();
-}
 
-// Mean and standard deviation of z, weighted by the counts.
-template <typename Count>
-std::array<double, 2> moments(const double* z, const Count* zeros, const Count* ones,
-                              std::size_t n) {
-    Total all, first, second;
-    for (std::size_t i = 0; i < n; ++i) {
-        const double weight = static_cast<double>(zeros[i] + ones[i]);
-        all.add(weight);
-        first.add(weight * z[i]);
+    // How far a + b z is from 0, at most.
+    double reach(double a, double b) const {
+        return std::max(std::fabs(a + b * z[0]), std::fabs(a + b * z[n - 1]));
     }
-    const double mean = first.value() / all.value();
-    for (std::size_t i = 0; i < n; ++i) {
-        const double off = z[i] - mean;
-        second.add(static_cast<double>(zeros[i] + ones[i]) * (off * off));
+
+    // All zeros, or all ones.
+    double total_of(const double* counts) const {
+        Total sum;
+        for (std::size_t i = 0; i < n; ++i) sum.add(counts[i]);
+        return sum.value();
     }
-    return {mean, std::sqrt(second.value() / all.value())};
-}
+
+    // Mean and standard deviation of z, weighted by the counts.
+    std::array<double, 2> moments() const {
+        Total all, first, second;
+        for (std::size_t i = 0; i < n; ++i) {
+            all.add(zeros[i] + ones[i]);
+            first.add((zeros[i] + ones[i]) * z[i]);
+        }
+        const double mean = first.value() / all.value();
+        for (std::size_t i = 0; i < n; ++i) {
+            const double off = z[i] - mean;
+            second.add((zeros[i] + ones[i]) * (off * off));
+        }
+        return {mean, std::sqrt(second.value() / all.value())};
+    }
+
+  private:
+    // log(1 + x) is log(u) + c / u, within c^2, if u is the rounded sum and c what that lost.
+    TRUECAST_INLINE double loss_each(double a, double b) const {
+        constexpr std::size_t size = exponents;
+        double odds[size], sizes[size], smalls[size];
+        Total sum;
+        for (std::size_t from = 0; from < n; from += size) {
+            const std::size_t count = std::min(size, n - from);
+            for (std::size_t i = 0; i < count; ++i) odds[i] = a + b * z[from + i];
+            for (std::size_t i = 0; i < count; ++i) sizes[i] = std::fabs(odds[i]);
+            exp_of_minus(sizes, count, smalls);
+            for (std::size_t i = 0; i < count; ++i) {
+                const double no = zeros[from + i], yes = ones[from + i];
+                const double u = 1.0 + smalls[i], c = smalls[i] - (u - 1.0);
+                sum.add((no + yes) * (std::log(u) + c / u));
+                sum.add(no * std::max(odds[i], 0.0) + yes * std::max(-odds[i], 0.0));
+            }
+        }
+        return sum.value();
+    }
+    TRUECAST_FOUR_AT_A_TIME double loss_by_fours(double a, double b) const {
+        return loss_each(a, b);
+    }
+
+    TRUECAST_INLINE std::array<double, 3> shifted_each(double a) const {
+        LogisticBlock block;
+        Totals sums[3];
+        for (std::size_t from = 0; from < n; from += block.size) {
+            block.set(z + from, zeros + from, ones + from, std::min(block.size, n - from), a, 1.0);
+            sums[0].add([&](std::size_t i) { return block.misses[i]; });
+            sums[1].add([&](std::size_t i) { return block.bends[i]; });
+            sums[2].add([&](std::size_t i) { return block.turns[i]; });
+        }
+        return {sums[0].value(), sums[1].value(), sums[2].value()};
+    }
+    TRUECAST_FOUR_AT_A_TIME std::array<double, 3> shifted_by_fours(double a) const {
+        return shifted_each(a);
+    }
+
+    TRUECAST_INLINE std::array<double, 5> lined_each(double a, double b) const {
+        LogisticBlock block;
+        Totals sums[5];
+        double places[LogisticBlock::size];
+        for (std::size_t from = 0; from < n; from += block.size) {
+            const std::size_t count = std::min(block.size, n - from);
+            block.set(z + from, zeros + from, ones + from, count, a, b);
+            std::fill(std::copy(z + from, z + from + count, places), places + block.size, 0.0);
+            sums[0].add([&](std::size_t i) { return block.misses[i]; });
+            sums[1].add([&](std::size_t i) { return block.misses[i] * places[i]; });
+            sums[2].add([&](std::size_t i) { return block.bends[i]; });
+            sums[3].add([&](std::size_t i) { return block.bends[i] * places[i]; });
+            sums[4].add([&](std::size_t i) { return block.bends[i] * places[i] * places[i]; });
+        }
+        return {sums[0].value(), sums[1].value(), sums[2].value(), sums[3].value(),
+                sums[4].value()};
+    }
+    TRUECAST_FOUR_AT_A_TIME std::array<double, 5> lined_by_fours(double a, double b) const {
+        return lined_each(a, b);
+    }
+};
 
 }  // namespace truecast

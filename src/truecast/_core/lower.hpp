@@ -85,10 +85,10 @@ class LowerDistance {
         own_rates();
         Column nodes, more = first_nodes(rtol >= wide ? few_nodes : most_nodes);
         double gap = std::numeric_limits<double>::infinity();
-        for (int round = 0, stalled = 0; round < rounds && stalled < 2 && !more.empty(); ++round) {
+        for (int round = 0, stalled = 0; round < rounds && stalled < 3 && !more.empty(); ++round) {
             nodes = apart(merged(nodes, more));
             PriceCurve prices = solve(nodes, rtol / 4.0);
-            const double harmless = std::max(rtol / 2.0 * best_.upper, 4.0 * epsilon);
+            const double harmless = std::max(rtol / 8.0 * best_.upper, 4.0 * epsilon);
             more = repair(prices, harmless);
             offer_worth(std::move(prices));
             const double previous = std::exchange(gap, best_.upper - best_.lower);

@@ -279,7 +279,7 @@ double smooth_ece(const double* p, const Count* zeros, const Count* ones, std::s
     constexpr unsigned rough = 8;
     constexpr double nodes = 64.0;  // to a bandwidth
     Heat coarse(p, zeros, ones, n, total, rough);
-    const double near = fixed_point_of(coarse, -1.0, 1e-4);
+    const double near = fixed_point_of(coarse, -1.0, 1e-5);
     if (!(near * (1 << Heat::most) >= nodes)) return -1.0;
     const unsigned power = static_cast<unsigned>(std::max(std::ceil(std::log2(nodes / near)), 4.0));
     Heat fine(p, zeros, ones, n, total, std::max(rough, power));

@@ -73,7 +73,7 @@ def smooth_ece(
 
 def by_transforms(tally: Tally) -> float:
     """Return it whatever the number of forecasts: at a rough bandwidth first, then at its own."""
-    rough = _fixed_point(_smoothed(tally, _ROUGH), precision=1e-4)
+    rough = _fixed_point(_smoothed(tally, _ROUGH), precision=1e-5)
     return _fixed_point(_smoothed(tally, max(_ROUGH, _lattice(rough))), near=rough)
 
 

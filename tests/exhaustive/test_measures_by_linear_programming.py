@@ -13,7 +13,6 @@ import truecast as tc
 from rounds import exact, random_tallies
 from truecast.reference import measures as plain
 
-
 # what the solver allows itself is 1e-7 otherwise
 CLOSELY = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from importlib import import_module
 
 import numpy as np
@@ -12,31 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truecast import _core
-from truecast.measures import prices
+from truecast.measures import calibration_error_by_value
+from truecast.measures.prices import bounds_by_prices
 from truecast.tally import Tally
 
 smooth_ece = import_module("truecast.measures.smooth_ece")  # by its name there is the function
 
 
-@given(
-    seed=st.integers(0, 1 << 32),
-    size=st.integers(0, 3000),
-    digits=st.sampled_from([1, 30, 300]),
-    turned=st.booleans(),
-)
-def test_a_sum_is_rounded_once(seed: int, size: int, digits: int, turned: bool) -> None:
-    rng = np.random.default_rng(seed)
-    values = rng.uniform(-1, 1, size) * 10.0 ** -rng.integers(0, digits, size)
-    values[rng.random(size) < 0.3] = 0.0
-    if turned:  # all but the least bits cancel
-        values = np.concatenate([values, -np.nextafter(values, 1)])
-    assert math.fsum(prices._parts(values)) == math.fsum(values)
-
-
-@pytest.mark.parametrize("tiny", [5e-324, 2.0**-1030])
-def test_a_sum_of_the_least_numbers_is_exact(tiny: float) -> None:
-    values = np.array([1.0, -1.0] * 800 + [tiny] * 2001)
-    assert Fraction(math.fsum(prices._parts(values))) == 2001 * Fraction(tiny)
+@pytest.mark.parametrize("size", [1, 1000, 100_000])
+def test_the_worth_of_prices_is_summed_to_the_last_digits(size: int) -> None:
+    rng = np.random.default_rng(size)
+    p = rng.random(size)
+    tally = Tally.from_predictions(rng.random(size) < p**2, p)
+    found = bounds_by_prices(tally, 1e-2)
+    terms = [
+        counts / tally.total * np.interp(tally.p, found.nodes, side)
+        for counts, side in zip((tally.zeros, tally.ones), found.prices, strict=True)
+    ]
+    assert found.lower == pytest.approx(math.fsum(np.concatenate(terms)) - 2.0**-48, abs=2e-16)
 
 
 @given(
@@ -59,14 +51,15 @@ def test_quantiles_of_equal_weights_are_those_of_any(values: list[float], shares
 @given(
     counts=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)).filter(any), min_size=1),
 )
-def test_every_forecast_moves_to_its_own_rate(counts: list[tuple[int, int]]) -> None:
+def test_moving_every_forecast_to_its_own_rate_is_no_better(counts: list[tuple[int, int]]) -> None:
     zeros, ones = np.array(counts).T
     tally = Tally(np.arange(1, len(counts) + 1) / (len(counts) + 1), zeros, ones)
-    nodes, masses = prices._rates(tally)
-    assert nodes.tolist() == sorted({0.0, 1.0, *(ones / (zeros + ones)).tolist()})
-    for node, mass in zip(nodes, masses, strict=True):
-        there = ones / (zeros + ones) == node
-        assert mass == pytest.approx((zeros + ones)[there].sum() / tally.total, rel=1e-12)
+    by_value = calibration_error_by_value(tally)
+    assert bounds_by_prices(tally, 1.0).upper <= by_value + 2.0**-47
+    # at its own rate already, no forecast moves
+    fair = Tally([0.25, 0.5], zeros[0] * np.array([3, 1]), zeros[0] * np.array([1, 1]))
+    if fair.total:
+        assert bounds_by_prices(fair, 1.0).upper <= 2.0**-47
 
 
 @given(

@@ -221,10 +221,26 @@ def test_no_forecasts_have_less_truthful_error_on_average_than_the_right_ones(ce
 def test_the_kernel_of_the_line_is_its_plain_twin(rows: list, a: float, b: float) -> None:
     z, zeros, ones = (np.array(column) for column in zip(*rows, strict=True))
     expected = plain.logistic_sums(z.tolist(), zeros.tolist(), ones.tolist(), a, b)
-    found = _core.logistic_sums(z, zeros, ones, a, b)
+    found = _core.logistic_sums(z, zeros.astype(float), ones.astype(float), a, b)
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
-    weighted = _core.logistic_sums(z, zeros.astype(float), ones.astype(float), a, b)
-    assert weighted == found
+
+
+@pytest.mark.parametrize("number", [1, 7, 64, 100])
+def test_exponentials_of_many_are_those_of_the_library(number: int) -> None:
+    rng = np.random.default_rng(number)
+    one = np.ones(1)
+    for spread in (1e-9, 0.3, 1.0, 30.0, 745.0):
+        z = np.sort(rng.uniform(-spread, spread, number))
+        small = np.exp(-np.abs(z))
+        p = np.where(z < 0, small, 1.0) / (1.0 + small)
+        for each, expected in zip(z, p, strict=True):
+            assert _core.logistic_sums(each * one, one, 0 * one, 0.0, 1.0)[1] == pytest.approx(
+                expected, rel=1e-15, abs=2e-323
+            )
+        loss, by_a, by_b, *_ = _core.logistic_sums(z, np.ones(number), np.zeros(number), 0.0, 1.0)
+        assert by_a == pytest.approx(math.fsum(p), rel=1e-15)
+        assert by_b == pytest.approx(math.fsum(p * z), rel=1e-14, abs=1e-14 * spread)
+        assert loss == pytest.approx(math.fsum(np.logaddexp(0.0, z)), rel=1e-14)
 
 
 @pytest.mark.parametrize(

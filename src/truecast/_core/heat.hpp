@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "exponential.hpp"
 #include "totals.hpp"
 #include "vectors.hpp"
 
@@ -15,8 +16,9 @@ namespace truecast {
 // Residuals on a lattice of N cells, mirrored at both ends, as waves: at bandwidth sigma, node j
 // has the sum over k of a_k cos(pi k j / N), where a_k falls as exp(-(pi k sigma)^2 / 2).
 //
-// All cosines come from a few by turning: each turn adds an error of 2^-52 or so, and there are
-// fewer than 1,000 in a row; so an integral is off by at most 2^-42 of the sum of all |a_k|.
+// All cosines come from a few by turning. A turn adds an error of 2^-52 or so. The first wave's are
+// at most 16 turns from what the library computes, the k-th wave's are k times those, and there are
+// at most 257 waves; so an integral is off by at most 2^-40 of the sum of all |a_k|.
 class Heat {
   public:
     static constexpr unsigned most = 12;  // power of two for N
@@ -26,6 +28,8 @@ class Heat {
          unsigned power)
         : cells_(std::size_t{1} << power), blocks_(cells_ / (2 * width)) {
         const double scale = static_cast<double>(cells_);
+        nodes_.reserve(2 * n + lanes);
+        masses_.reserve(2 * n + lanes);
         for (std::size_t i = 0; i < n; ++i) {
             const double place = p[i] * scale, mass = residual(p[i], zeros[i], ones[i]);
             const std::size_t node = std::min(static_cast<std::size_t>(place), cells_ - 1);
@@ -41,13 +45,12 @@ class Heat {
         nodes_.resize(masses_.size(), 0);
         const std::vector<Turn> ones_apart = turns(pi / scale, width),
                                 blocks_apart = turns(pi / scale * width, 2 * blocks_ + 1);
-        for (const std::size_t node : nodes_) {
-            const Turn step = blocks_apart[node / width].then(ones_apart[node % width]);
-            step_cosines_.push_back(step.cosine);
-            step_sines_.push_back(step.sine);
-        }
-        node_cosines_.assign(nodes_.size(), 1.0);
-        node_sines_.assign(nodes_.size(), 0.0);
+        at_nodes_.set(nodes_.size(), [&](std::size_t i) {
+            return blocks_apart[nodes_[i] / width].then(ones_apart[nodes_[i] % width]);
+        });
+        const Turn first = turn(pi / scale / 2.0), middle = turn(pi / scale * (half - 0.5));
+        in_blocks_.set(half, [&](std::size_t d) { return first.then(ones_apart[d]); });
+        middles_.set(blocks_, [&](std::size_t b) { return middle.then(blocks_apart[b]); });
     }
 
     // The integral of the absolute smoothed residuals.
@@ -56,14 +59,7 @@ class Heat {
         const double enough = std::ceil(left / sigma);  // waves beyond are below 2^-60 of these
         const std::size_t number =
             enough < static_cast<double>(cells_) ? static_cast<std::size_t>(enough) : cells_ + 1;
-        while (sums_.size() < number) next_wave();
-        std::vector<double> waves(number);
-        for (std::size_t k = 0; k < number; ++k) {
-            const double off = pi * sigma * static_cast<double>(k);
-            const double once = k == 0 || k == cells_ ? 1.0 : 2.0;
-            waves[k] = once / static_cast<double>(cells_) * sums_[k] * std::exp(-off * off / 2.0);
-        }
-        return TRUECAST_HAS_FOUR ? integral_by_fours(waves) : integral_of(waves);
+        return TRUECAST_HAS_FOUR ? integral_by_fours(sigma, number) : integral_each(sigma, number);
     }
 
   private:
@@ -81,13 +77,48 @@ class Heat {
     };
     static Turn turn(double angle) { return {std::cos(angle), std::sin(angle)}; }
 
-    // By 0, 1, 2, ... times an angle.
+    // By 0, 1, 2, ... times an angle: each from two that are half as far.
     static std::vector<Turn> turns(double angle, std::size_t number) {
-        std::vector<Turn> found(1, {1.0, 0.0});
-        const Turn once = turn(angle);
-        while (found.size() < number) found.push_back(found.back().then(once));
+        std::vector<Turn> found{{1.0, 0.0}, turn(angle)};
+        while (found.size() < number) {
+            const std::size_t half_way = found.size() / 2;
+            found.push_back(found[half_way].then(found[found.size() - half_way]));
+        }
         return found;
     }
+
+    // Angles that turn with each wave, each by its own step.
+    class Angles {
+      public:
+        template <typename Step>
+        void set(std::size_t size, Step step) {
+            step_cosines_.resize(size);
+            step_sines_.resize(size);
+            cosines_.assign(size, 1.0);
+            sines_.assign(size, 0.0);
+            for (std::size_t i = 0; i < size; ++i) {
+                const Turn by = step(i);
+                step_cosines_[i] = by.cosine;
+                step_sines_[i] = by.sine;
+            }
+        }
+        std::size_t size() const { return cosines_.size(); }
+        const double* cosines() const { return cosines_.data(); }
+        const double* sines() const { return sines_.data(); }
+
+        TRUECAST_INLINE void next() {
+            double *const c = cosines_.data(), *const s = sines_.data();
+            const double *const by_c = step_cosines_.data(), *const by_s = step_sines_.data();
+            for (std::size_t i = 0; i < size(); ++i) {
+                const double turned = c[i] * by_c[i] - s[i] * by_s[i];
+                s[i] = s[i] * by_c[i] + c[i] * by_s[i];
+                c[i] = turned;
+            }
+        }
+
+      private:
+        std::vector<double> step_cosines_, step_sines_, cosines_, sines_;
+    };
 
     // Nodes come in order, but for one that may come again after its neighbour.
     void add(std::size_t node, double mass) {
@@ -101,38 +132,50 @@ class Heat {
         masses_[at - 1] += mass;
     }
 
-    // Masses times the cosines of the next wave. Invariant: before, node_cosines_ and node_sines_
-    // are those of the nodes' angles times the number of waves so far.
-    TRUECAST_INLINE double next_sum_each() {
+    // Invariant: before, all angles are those of the first wave times the number of waves so far.
+    TRUECAST_INLINE void next_wave() {
         double parts[lanes] = {};
-        double *const cosines = node_cosines_.data(), *const sines = node_sines_.data();
-        for (std::size_t i = 0; i < nodes_.size(); i += lanes) {
-            double turned[lanes];
-            for (std::size_t l = i; l < i + lanes; ++l) {
-                parts[l - i] += masses_[l] * cosines[l];
-                turned[l - i] = cosines[l] * step_cosines_[l] - sines[l] * step_sines_[l];
-            }
-            for (std::size_t l = i; l < i + lanes; ++l) {
-                sines[l] = sines[l] * step_cosines_[l] + cosines[l] * step_sines_[l];
-                cosines[l] = turned[l - i];
-            }
-        }
-        double sum = 0.0;
-        for (const double part : parts) sum += part;
-        return sum;
+        const double* const cosines = at_nodes_.cosines();
+        for (std::size_t i = 0; i < nodes_.size(); i += lanes)
+            for (std::size_t l = 0; l < lanes; ++l) parts[l] += masses_[i + l] * cosines[i + l];
+        for (std::size_t rest = lanes / 2; rest > 0; rest /= 2)
+            for (std::size_t l = 0; l < rest; ++l) parts[l] += parts[rest + l];
+        sums_.push_back(parts[0]);
+        cosines_.insert(cosines_.end(), in_blocks_.cosines(), in_blocks_.cosines() + half);
+        sines_.insert(sines_.end(), in_blocks_.sines(), in_blocks_.sines() + half);
+        for (std::size_t b = 0; b < blocks_; ++b)
+            block_middles_.push_back({middles_.cosines()[b], middles_.sines()[b]});
+        at_nodes_.next();
+        in_blocks_.next();
+        middles_.next();
     }
-    TRUECAST_FOUR_AT_A_TIME double next_sum_by_fours() { return next_sum_each(); }
 
-    void next_wave() {
-        const double angle = pi * static_cast<double>(sums_.size()) / static_cast<double>(cells_);
-        sums_.push_back(TRUECAST_HAS_FOUR ? next_sum_by_fours() : next_sum_each());
-        Turn near = turn(angle / 2.0), far = turn(angle * (half - 0.5));
-        const Turn step = turn(angle), stride = turn(angle * width);
-        for (std::size_t d = 0; d < half; ++d, near = near.then(step)) {
-            cosines_.push_back(near.cosine);
-            sines_.push_back(near.sine);
+    void make_room(std::size_t waves) {
+        if (waves <= sums_.capacity()) return;
+        waves = std::max(waves, std::size_t{64});
+        sums_.reserve(waves);
+        cosines_.reserve(waves * half);
+        sines_.reserve(waves * half);
+        block_middles_.reserve(waves * blocks_);
+    }
+
+    // What smoothing leaves of the first waves.
+    TRUECAST_INLINE std::vector<double> smoothed(double sigma, std::size_t number) const {
+        std::vector<double> waves(number);
+        double powers[exponents], left_of[exponents];
+        for (std::size_t from = 0; from < number; from += exponents) {
+            const std::size_t count = std::min(exponents, number - from);
+            for (std::size_t i = 0; i < count; ++i) {
+                const double off = pi * sigma * static_cast<double>(from + i);
+                powers[i] = off * off / 2.0;
+            }
+            exp_of_minus(powers, count, left_of);
+            for (std::size_t i = 0; i < count; ++i)
+                waves[from + i] = 2.0 / static_cast<double>(cells_) * sums_[from + i] * left_of[i];
         }
-        for (std::size_t b = 0; b < blocks_; ++b, far = far.then(stride)) middles_.push_back(far);
+        waves[0] /= 2.0;
+        if (number > cells_) waves[cells_] /= 2.0;
+        return waves;
     }
 
     // Every second wave, in a block: what is the same left and right of its middle, and what is
@@ -141,7 +184,7 @@ class Heat {
                                    std::size_t block, double* same, double* other) const {
         double along[half] = {}, across[half] = {};
         for (std::size_t k = parity; k < waves.size(); k += 2) {
-            const Turn& middle = middles_[k * blocks_ + block];
+            const Turn& middle = block_middles_[k * blocks_ + block];
             const double a = waves[k] * middle.cosine, c = waves[k] * middle.sine;
             const double *const cosines = &cosines_[k * half], *const sines = &sines_[k * half];
             for (std::size_t d = 0; d < half; ++d) along[d] += a * cosines[d];
@@ -154,7 +197,10 @@ class Heat {
     // Nodes j and N - j at once: even waves are the same at both, odd ones opposite, so that the
     // absolute values sum to twice the larger of the two. Blocks of 64 nodes share their middle,
     // and two nodes as far left and right of it the cosines of their distance.
-    TRUECAST_INLINE double integral_of(const std::vector<double>& waves) const {
+    TRUECAST_INLINE double integral_each(double sigma, std::size_t number) {
+        make_room(number);
+        while (sums_.size() < number) next_wave();
+        const std::vector<double> waves = smoothed(sigma, number);
         double sums[half] = {}, ends[2] = {0.0, 0.0}, centre = 0.0;
         for (std::size_t b = 0; b < blocks_; ++b) {
             double same[2][half] = {}, other[2][half] = {};  // of even waves, and of odd ones
@@ -179,22 +225,24 @@ class Heat {
         for (const double part : sums) sum += 2.0 * part;
         return sum;
     }
-    TRUECAST_FOUR_AT_A_TIME double integral_by_fours(const std::vector<double>& waves) const {
-        return integral_of(waves);
+    TRUECAST_FOUR_AT_A_TIME double integral_by_fours(double sigma, std::size_t number) {
+        return integral_each(sigma, number);
     }
 
     std::size_t cells_, blocks_;
     double gross_ = 0.0;
     std::vector<std::size_t> nodes_;  // those with a mass
     std::vector<double> masses_;
-    std::vector<double> step_cosines_, step_sines_, node_cosines_, node_sines_;
-    std::vector<double> sums_;             // of each wave so far: of masses times cosines
-    std::vector<double> cosines_, sines_;  // of each wave, at distances 1/2, 3/2, ... from a middle
-    std::vector<Turn> middles_;            // of each wave, at the middle of each block
+    Angles at_nodes_, in_blocks_, middles_;  // of the next wave: at nodes with a mass, at distances
+                                             // 1/2, 3/2, ... from a middle, at middles of blocks
+    std::vector<double> sums_;               // of each wave so far: of masses times cosines
+    std::vector<double> cosines_, sines_;    // of each wave, at the distances
+    std::vector<Turn> block_middles_;        // of each wave, at the middles
 };
 
-// Solves integral(sigma) = sigma as measures/smooth_ece.py does: regula falsi that halves a stale
-// end (Illinois), from around `near`, or from all of [0, 1] if that is below 0.
+// Solves integral(sigma) = sigma as measures/smooth_ece.py does, from around `near`, or from all of
+// [0, 1] if that is below 0: by the parabola through both ends and the last place, or in the middle
+// where that leads outside, or nowhere.
 inline double fixed_point_of(Heat& heat, double near, double precision) {
     double margin = 1e-3 * near + 1e-12, low = 0.0, high = 1.0, excess, lack;
     for (;; margin *= 16.0) {
@@ -208,24 +256,17 @@ inline double fixed_point_of(Heat& heat, double near, double precision) {
         if (low == 0.0 && excess <= 0.0) return low;
         if (high == 1.0 && lack >= 0.0) return high;
     }
-    double sigma = near;
-    int side = 0;
-    // invariant: the solution is between low and high
+    double sigma = (low * lack - high * excess) / (lack - excess);
+    // invariant: the solution is between low and high, and so is sigma
     for (int k = 0; k < 100; ++k) {
-        sigma = (low * lack - high * excess) / (lack - excess);
         const double value = heat.integral(sigma) - sigma;
         if (std::fabs(value) <= precision || high - low <= precision) break;
-        if (value > 0.0) {
-            low = sigma;
-            excess = value;
-            if (side == 1) lack *= 0.5;
-            side = 1;
-        } else {
-            high = sigma;
-            lack = value;
-            if (side == -1) excess *= 0.5;
-            side = -1;
-        }
+        const double next = low * (value / (value - excess)) * (lack / (lack - excess)) +
+                            sigma * (excess / (excess - value)) * (lack / (lack - value)) +
+                            high * (excess / (excess - lack)) * (value / (value - lack));
+        (value > 0.0 ? low : high) = sigma;
+        (value > 0.0 ? excess : lack) = value;
+        sigma = k < 20 && low < next && next < high ? next : (low + high) / 2.0;
     }
     return sigma;
 }
@@ -238,7 +279,7 @@ double smooth_ece(const double* p, const Count* zeros, const Count* ones, std::s
     constexpr unsigned rough = 8;
     constexpr double nodes = 64.0;  // to a bandwidth
     Heat coarse(p, zeros, ones, n, total, rough);
-    const double near = fixed_point_of(coarse, -1.0, 1e-4);
+    const double near = fixed_point_of(coarse, -1.0, 1e-5);
     if (!(near * (1 << Heat::most) >= nodes)) return -1.0;
     const unsigned power = static_cast<unsigned>(std::max(std::ceil(std::log2(nodes / near)), 4.0));
     Heat fine(p, zeros, ones, n, total, std::max(rough, power));

@@ -16,35 +16,16 @@ namespace truecast {
 constexpr int newton_steps = 200;
 constexpr double newton_close = 1e-8;  // a step this short leaves an error of about its square
 
-// Outcomes at log-odds z, which increase.
-template <typename Count>
-struct Graded {
-    const double* z;
-    const Count *zeros, *ones;
-    std::size_t n;
-
-    double total_of(const Count* counts) const {
-        Total sum;
-        for (std::size_t i = 0; i < n; ++i) sum.add(static_cast<double>(counts[i]));
-        return sum.value();
-    }
-    std::array<double, 6> fit(double a, double b) const {
-        return logistic_fit(z, zeros, ones, n, a, b);
-    }
-};
-
-// The same with stretches of neighbours at their mean. What fits those is where to begin: the steps
+// Outcomes with stretches of neighbours at their mean. What fits those is where to begin: the steps
 // that are left are few.
-template <typename Count>
 class Stretched {
   public:
     static constexpr std::size_t many = 1 << 14, stretch = 64;
 
-    explicit Stretched(const Graded<Count>& all) {
+    explicit Stretched(const Graded& all) {
         for (std::size_t from = 0; from < all.n; from += stretch) {
             const std::size_t to = std::min(from + stretch, all.n);
-            double z = 0.0;
-            Count no = 0, yes = 0;
+            double z = 0.0, no = 0.0, yes = 0.0;
             for (std::size_t i = from; i < to; ++i) {
                 z += all.z[i];
                 no += all.zeros[i];
@@ -55,95 +36,90 @@ class Stretched {
             ones_.push_back(yes);
         }
     }
-    Graded<Count> graded() const { return {z_.data(), zeros_.data(), ones_.data(), z_.size()}; }
+    Graded graded() const { return {z_.data(), zeros_.data(), ones_.data(), z_.size()}; }
 
   private:
-    std::vector<double> z_;
-    std::vector<Count> zeros_, ones_;
+    std::vector<double> z_, zeros_, ones_;
 };
 
 struct Shift {
     double a, variance;
 };
 
-// The derivatives by a of the log loss at log-odds a + z, first and second: two of the sums of
-// logistic_fit, without a logarithm.
-template <typename Count>
-std::array<double, 2> derivatives(const Graded<Count>& of, double a) {
-    Total first, second;
-    for (std::size_t i = 0; i < of.n; ++i) {
-        const double at = a + of.z[i], small = std::exp(-std::fabs(at));
-        const double larger = 1.0 / (1.0 + small), smaller = small * larger;
-        const double no = static_cast<double>(of.zeros[i]), yes = static_cast<double>(of.ones[i]);
-        first.add(at < 0.0 ? no * smaller - yes * larger : no * larger - yes * smaller);
-        second.add((no + yes) * (smaller * larger));
-    }
-    return {first.value(), second.value()};
-}
-
-// The a that fits sigmoid(a + z) best. There are both zeros and ones. Newton's method, within an
+// The a that fits sigmoid(a + z) best. There are both zeros and ones. Halley's method, within an
 // interval that always holds the root: at its ends, every a + z is below, or above, the log-odds of
-// the mean outcome.
-template <typename Count>
-Shift best_shift(const Graded<Count>& at) {
+// the mean outcome. After a step this short, the second derivative is known from the third.
+inline Shift best_shift(const Graded& at) {
     const double rate = std::log(at.total_of(at.ones) / at.total_of(at.zeros));
     double low = rate - at.z[at.n - 1], high = rate - at.z[0];
-    double a = at.n < Stretched<Count>::many ? 0.0 : best_shift(Stretched(at).graded()).a;
+    double a = at.n < Stretched::many ? 0.0 : best_shift(Stretched(at).graded()).a;
     a = std::min(std::max(a, low), high);
+    double bend = 0.0;
     for (int k = 0; k < newton_steps; ++k) {
-        const auto [slope, curvature] = derivatives(at, a);
+        const auto [slope, curvature, turn] = at.shifted(a);
         (slope < 0.0 ? low : high) = a;
-        double next = curvature > 0.0 ? a - slope / curvature : high + 1.0;
+        double next = a - slope / (curvature - slope * turn / (2.0 * curvature));
         if (!(low <= next && next <= high)) next = (low + high) / 2.0;
         const double step = next - a;
         a = next;
+        bend = curvature + turn * step;
         if (std::fabs(step) <= newton_close * std::max(1.0, std::fabs(a))) break;
     }
-    return {a, 1.0 / derivatives(at, a)[1]};
+    return {a, 1.0 / bend};
 }
 
 struct Line {
     double a, b;
-    std::array<double, 6> fit;  // as logistic_fit has it
+    std::array<double, 5> sums;  // the derivatives, as Graded::lined has them
 
     double size() const { return std::max(std::fabs(a), std::fabs(b)); }
 
     // The second derivatives, as lean = ab / aa and what is left of bb beyond it.
-    double lean() const { return fit[4] / fit[3]; }
-    double rest() const { return fit[5] - fit[4] * lean(); }
+    double lean() const { return sums[3] / sums[2]; }
+    double rest() const { return sums[4] - sums[3] * lean(); }
 };
 
-template <typename Count>
-Line line_at(const Graded<Count>& at, double a, double b) {
-    return {a, b, at.fit(a, b)};
-}
+inline Line line_at(const Graded& at, double a, double b) { return {a, b, at.lined(a, b)}; }
 
 // Newton's step from a line: the solution of a system of two equations.
 inline Line newton_step(const Line& from) {
-    const double b = (from.lean() * from.fit[1] - from.fit[2]) / from.rest();
-    return {-(from.fit[1] + from.fit[4] * b) / from.fit[3], b, {}};
+    const double b = (from.lean() * from.sums[0] - from.sums[1]) / from.rest();
+    return {-(from.sums[0] + from.sums[3] * b) / from.sums[2], b, {}};
+}
+
+// Whether a step may have made the fit worse. Not if the loss still falls at its end, as it is
+// convex. Nor if no log-odds moved by more than M = 1.75: second derivatives change by a factor of
+// e^M at most, and along Newton's step the loss falls at first as g and bends by g; so it has
+// changed by at most g ((e^M - M - 1) / M^2 - 1), which is negative.
+inline bool may_be_worse(const Graded& at, const Line& step, const Line& next) {
+    const double rise = next.sums[0] * step.a + next.sums[1] * step.b;
+    return !(rise <= 0.0 || at.reach(step.a, step.b) <= 1.75);
 }
 
 // The a and b that fit sigmoid(a + b x) best, where the mean of x is 0 and its deviation 1. No
 // threshold separates zeros from ones, so that there are such numbers. A step that makes the fit
 // worse, by more than rounding can, is halved.
-template <typename Count>
-Line best_line(const Graded<Count>& at, double centre, double scale) {
+inline Line best_line(const Graded& at, double centre, double scale) {
     constexpr double rounding = 1.0 + 1e-12;
-    const double no = at.total_of(at.zeros), yes = at.total_of(at.ones);
     Line best{centre, scale, {}};  // what was forecast
-    if (at.n >= Stretched<Count>::many) best = best_line(Stretched(at).graded(), centre, scale);
+    if (at.n >= Stretched::many) best = best_line(Stretched(at).graded(), centre, scale);
     best = line_at(at, best.a, best.b);
-    const double flat = no * std::log1p(yes / no) + yes * std::log1p(no / yes);
-    if (!(best.fit[0] <= flat)) best = line_at(at, std::log(yes / no), 0.0);
     for (int k = 0; k < newton_steps; ++k) {
-        Line step = newton_step(best);
+        Line step = newton_step(best), next = line_at(at, best.a + step.a, best.b + step.b);
         const double shortest = newton_close * std::max(1.0, best.size());
-        Line next = line_at(at, best.a + step.a, best.b + step.b);
-        while (!(next.fit[0] <= best.fit[0] * rounding) && step.size() > shortest) {
-            step.a /= 2.0;
-            step.b /= 2.0;
-            next = line_at(at, best.a + step.a, best.b + step.b);
+        if (may_be_worse(at, step, next)) {
+            const double no = at.total_of(at.zeros), yes = at.total_of(at.ones);
+            const double flat = no * std::log1p(yes / no) + yes * std::log1p(no / yes);
+            const double most = at.loss(best.a, best.b) * rounding;
+            if (!(most <= flat * rounding * rounding)) {  // no slope at all fits better
+                best = line_at(at, std::log(yes / no), 0.0);
+                continue;
+            }
+            while (!(at.loss(next.a, next.b) <= most) && step.size() > shortest) {
+                step.a /= 2.0;
+                step.b /= 2.0;
+                next = line_at(at, best.a + step.a, best.b + step.b);
+            }
         }
         best = next;
         if (step.size() <= shortest) break;
@@ -157,52 +133,50 @@ inline double log_odds(double p) { return std::log(p / (1.0 - p)); }
 
 // Forecasts that are neither 0 nor 1, at their log-odds; the weight left out with the others, and
 // whether one of those was wrong.
-template <typename Count>
 class Uncertain {
   public:
     double left_out = 0.0;
     bool wrong = false;
 
-    Uncertain(const double* p, const Count* zeros, const Count* ones, std::size_t n)
-        : zeros_(zeros), ones_(ones) {
+    template <typename Count>
+    Uncertain(const double* p, const Count* zeros, const Count* ones, std::size_t n) {
         std::size_t from = 0, to = n;
-        if (to > 0 && p[0] == 0.0) leave_out(ones, from++);
-        if (to > from && p[n - 1] == 1.0) leave_out(zeros, --to);
-        zeros_ += from;
-        ones_ += from;
+        if (to > 0 && p[0] == 0.0) leave_out(zeros[from], ones[from], ones[from] > 0), ++from;
+        if (to > from && p[n - 1] == 1.0) --to, leave_out(zeros[to], ones[to], zeros[to] > 0);
         z_.resize(to - from);
         std::transform(p + from, p + to, z_.begin(), log_odds);
+        zeros_.assign(zeros + from, zeros + to);
+        ones_.assign(ones + from, ones + to);
     }
 
     std::size_t size() const { return z_.size(); }
     std::vector<double>& z() { return z_; }
-    Graded<Count> graded() const { return {z_.data(), zeros_, ones_, z_.size()}; }
+    Graded graded() const { return {z_.data(), zeros_.data(), ones_.data(), z_.size()}; }
 
     // The first and the last place with a count above 0; the first is size() if there is none.
-    std::pair<std::size_t, std::size_t> ends(const Count* counts) const {
-        std::size_t first = 0, last = size();
-        while (first < size() && !(counts[first] > 0)) ++first;
-        while (last > first && !(counts[last - 1] > 0)) --last;
-        return {first, last - (last > first)};
-    }
     std::pair<std::size_t, std::size_t> ends_of_zeros() const { return ends(zeros_); }
     std::pair<std::size_t, std::size_t> ends_of_ones() const { return ends(ones_); }
 
   private:
-    void leave_out(const Count* missed, std::size_t at) {
-        wrong = wrong || missed[at] > 0;
-        left_out += static_cast<double>(zeros_[at]) + static_cast<double>(ones_[at]);
+    template <typename Count>
+    void leave_out(Count zeros, Count ones, bool missed) {
+        wrong = wrong || missed;
+        left_out += static_cast<double>(zeros) + static_cast<double>(ones);
+    }
+    std::pair<std::size_t, std::size_t> ends(const std::vector<double>& counts) const {
+        std::size_t first = 0, last = size();
+        while (first < size() && !(counts[first] > 0.0)) ++first;
+        while (last > first && !(counts[last - 1] > 0.0)) --last;
+        return {first, last - (last > first)};
     }
 
-    const Count *zeros_, *ones_;
-    std::vector<double> z_;
+    std::vector<double> z_, zeros_, ones_;
 };
 
 // Why no line, or no shift, fits best; numbered as in measures/clinical.py.
 enum class NoFit { none, wrong, certain, zeros, ones, one_forecast, rises, falls };
 
-template <typename Count>
-NoFit why_no_shift(const Uncertain<Count>& rounds) {
+inline NoFit why_no_shift(const Uncertain& rounds) {
     if (rounds.wrong) return NoFit::wrong;
     if (rounds.size() == 0) return NoFit::certain;
     if (rounds.ends_of_ones().first == rounds.size()) return NoFit::zeros;
@@ -210,8 +184,7 @@ NoFit why_no_shift(const Uncertain<Count>& rounds) {
     return NoFit::none;
 }
 
-template <typename Count>
-NoFit why_no_line(const Uncertain<Count>& rounds) {
+inline NoFit why_no_line(const Uncertain& rounds) {
     const NoFit why = why_no_shift(rounds);
     if (why != NoFit::none) return why;
     if (rounds.size() == 1) return NoFit::one_forecast;
@@ -225,7 +198,7 @@ NoFit why_no_line(const Uncertain<Count>& rounds) {
 template <typename Count>
 std::array<double, 3> shift_of(const double* p, const Count* zeros, const Count* ones,
                                std::size_t n) {
-    const Uncertain<Count> rounds(p, zeros, ones, n);
+    const Uncertain rounds(p, zeros, ones, n);
     const NoFit why = why_no_shift(rounds);
     if (why != NoFit::none) return {static_cast<double>(why), 0.0, 0.0};
     const Shift found = best_shift(rounds.graded());
@@ -237,11 +210,11 @@ std::array<double, 3> shift_of(const double* p, const Count* zeros, const Count*
 template <typename Count>
 std::array<double, 6> line_of(const double* p, const Count* zeros, const Count* ones,
                               std::size_t n) {
-    Uncertain<Count> rounds(p, zeros, ones, n);
+    Uncertain rounds(p, zeros, ones, n);
     const NoFit why = why_no_line(rounds);
     if (why != NoFit::none) return {rounds.left_out, static_cast<double>(why), 0.0, 0.0, 0.0, 0.0};
-    const Graded<Count> at = rounds.graded();
-    const auto [centre, scale] = moments(at.z, at.zeros, at.ones, at.n);
+    const Graded at = rounds.graded();
+    const auto [centre, scale] = at.moments();
     for (double& z : rounds.z()) z = (z - centre) / scale;
     const Line best = best_line(at, centre, scale);
     const double away = centre / scale, lean = best.lean() + away;
@@ -249,7 +222,7 @@ std::array<double, 6> line_of(const double* p, const Count* zeros, const Count* 
             0.0,
             best.a - away * best.b,
             best.b / scale,
-            1.0 / best.fit[3] + lean * lean / best.rest(),
+            1.0 / best.sums[2] + lean * lean / best.rest(),
             1.0 / best.rest() / (scale * scale)};
 }
 

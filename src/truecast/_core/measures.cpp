@@ -21,6 +21,7 @@
 #include "laplace.hpp"
 #include "line.hpp"
 #include "logistic.hpp"
+#include "lower.hpp"
 #include "prices.hpp"
 #include "scores.hpp"
 #include "smooth.hpp"
@@ -49,6 +50,25 @@ auto with_outcomes(const AnyArray& y, Function function) {
     return function(static_cast<const double*>(y.data()));
 }
 
+// A frozen dataclass with these fields, in order: what its __init__ makes, which sets them one by
+// one in Python.
+nb::object made(nb::handle kind, nb::args fields) {
+    static PyObject* const name = PyUnicode_InternFromString("__match_args__");
+    require(PyType_Check(kind.ptr()), "there must be a class");
+    const nb::object names = nb::steal(PyObject_GetAttr(kind.ptr(), name));
+    if (!names.is_valid()) throw nb::python_error();
+    require(PyTuple_Check(names.ptr()) && nb::len(names) == fields.size(),
+            "there must be as many values as fields");
+    nb::object one = nb::steal(PyType_GenericAlloc(reinterpret_cast<PyTypeObject*>(kind.ptr()), 0));
+    if (!one.is_valid()) throw nb::python_error();
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        PyObject* const field = PyTuple_GetItem(names.ptr(), static_cast<Py_ssize_t>(i));
+        if (PyObject_GenericSetAttr(one.ptr(), field, fields[i].ptr()) != 0)
+            throw nb::python_error();
+    }
+    return one;
+}
+
 // Counts are integers, or doubles in a weighted tally.
 template <typename Function>
 auto with_counts(const Doubles& p, const AnyArray& zeros, const AnyArray& ones, Function function) {
@@ -73,6 +93,22 @@ nb::object as_object(const std::vector<double>& values) {
     nb::list list;
     for (const double value : values) list.append(value);
     return list;
+}
+
+// An array, read-only, that owns its memory.
+nb::object as_array(std::vector<double> values, std::initializer_list<std::size_t> shape) {
+    auto* const memory = new std::vector<double>(std::move(values));
+    const nb::capsule owner(memory, [](void* of) noexcept { delete static_cast<Column*>(of); });
+    return nb::cast(nb::ndarray<nb::numpy, const double>(memory->data(), shape, owner));
+}
+nb::object as_object(PriceBounds found) {
+    const std::size_t nodes = found.prices.size(), values = found.values.size();
+    Column prices = std::move(found.prices.of_zero);
+    prices.insert(prices.end(), found.prices.of_one.begin(), found.prices.of_one.end());
+    return nb::make_tuple(found.lower, found.upper, as_array(std::move(found.prices.at), {nodes}),
+                          as_array(std::move(prices), {2, nodes}),
+                          as_array(std::move(found.values), {values}),
+                          as_array(std::move(found.masses), {values}));
 }
 
 // What a kernel, of forecasts, zeros, ones and how many there are, finds in a few rounds.
@@ -393,13 +429,30 @@ double smooth_error_of_few(const FewRounds& few) {
                         static_cast<double>(few.total()), nullptr);
 }
 
-// The forecasts, then the witness at each.
-double smooth_witness_of_few(const FewRounds& few, Array<double, 1> memory) {
+// Columns of numbers in memory of Python's, which numpy takes as it is, read-only.
+class PackedColumns {
+  public:
+    explicit PackedColumns(std::size_t numbers)
+        : bytes_(nb::steal(PyBytes_FromStringAndSize(
+              nullptr, static_cast<Py_ssize_t>(numbers * sizeof(double))))) {
+        if (!bytes_.is_valid()) throw nb::python_error();
+    }
+
+    double* data() { return reinterpret_cast<double*>(PyBytes_AsString(bytes_.ptr())); }
+    const nb::object& bytes() const { return bytes_; }
+
+  private:
+    nb::object bytes_;
+};
+
+// The error; the forecasts, then the witness at each.
+nb::tuple smooth_witness_of_few(const FewRounds& few) {
     const std::size_t n = few.size();
-    require(memory.shape(0) == 2 * n, "there must be room for all forecasts, twice");
-    std::copy(few.p(), few.p() + n, memory.data());
-    return smooth_error(few.p(), few.zeros(), few.ones(), n, static_cast<double>(few.total()),
-                        memory.data() + n);
+    PackedColumns columns(2 * n);
+    std::copy(few.p(), few.p() + n, columns.data());
+    const double error = smooth_error(few.p(), few.zeros(), few.ones(), n,
+                                      static_cast<double>(few.total()), columns.data() + n);
+    return nb::make_tuple(error, columns.bytes());
 }
 
 // The energy, the energy of the residuals' magnitudes, and the mean of the energy if the forecasts
@@ -448,13 +501,6 @@ nb::object sum_over_few(nb::handle y_true, nb::handle y_prob) {
     return nb::float_(sum.rounded());
 }
 
-nb::tuple logistic_sums(Doubles z, AnyArray zeros, AnyArray ones, double a, double b) {
-    const auto sums = with_counts(z, zeros, ones, [&](const auto* no, const auto* yes) {
-        return logistic_fit(z.data(), no, yes, z.shape(0), a, b);
-    });
-    return nb::make_tuple(sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]);
-}
-
 // Ones, and how many the forecasts expected.
 template <typename Count>
 std::array<double, 2> observed_expected(const double* p, const Count* zeros, const Count* ones,
@@ -494,14 +540,21 @@ nb::object curve_errors_of_tally(Doubles p, AnyArray zeros, AnyArray ones, Doubl
     }));
 }
 
-// The reliability curve of a few rounds: how many blocks it has, whose columns are at the beginning
-// of the memory (least forecasts, greatest ones, rates, zeros, ones); both scores of the rounds;
-// then those of blocks and of all.
-nb::tuple curve_of_few(const FewRounds& few, Array<double, 1> memory) {
+// A score taken apart, as measures/corp.py does it: by those of the recalibrated forecasts and of
+// the mean outcome. What is never negative must not become so by rounding.
+nb::tuple decomposed(double said, double recalibrated, double constant) {
+    return nb::make_tuple(std::max(0.0, said), std::max(0.0, said - recalibrated),
+                          std::max(0.0, constant - recalibrated), constant);
+}
+
+// The reliability curve of a few rounds: how many blocks it has; their columns (least forecasts,
+// greatest ones, rates, zeros, ones); and both scores, taken apart.
+nb::tuple curve_of_few(const FewRounds& few) {
     const std::size_t n = few.size();
-    require(memory.shape(0) >= 5 * n, "there must be room for all forecasts");
+    const double total = static_cast<double>(few.total());
     const Curve curve(few.zeros(), few.ones(), n);
-    double* const out = memory.data();
+    PackedColumns columns(5 * curve.blocks);
+    double* const out = columns.data();
     for (std::size_t k = 0; k < curve.blocks; ++k) {
         out[k] = few.p()[curve.starts[k]];
         out[curve.blocks + k] = few.p()[curve.last(k, n)];
@@ -510,10 +563,12 @@ nb::tuple curve_of_few(const FewRounds& few, Array<double, 1> memory) {
     const std::size_t bytes = curve.blocks * sizeof(double);
     std::memcpy(out + 3 * curve.blocks, curve.zeros.data(), bytes);
     std::memcpy(out + 4 * curve.blocks, curve.ones.data(), bytes);
-    return nb::make_tuple(
-        curve.blocks, score_sum<SquaredError>(few.p(), few.zeros(), few.ones(), n),
-        score_sum<LogLoss>(few.p(), few.zeros(), few.ones(), n),
-        as_tuple(scores_of_rates(curve.zeros.data(), curve.ones.data(), curve.blocks)));
+    const auto scores = scores_of_rates(curve.zeros.data(), curve.ones.data(), curve.blocks);
+    const double brier = score_sum<SquaredError>(few.p(), few.zeros(), few.ones(), n),
+                 log = score_sum<LogLoss>(few.p(), few.zeros(), few.ones(), n);
+    return nb::make_tuple(curve.blocks, columns.bytes(),
+                          decomposed(brier / total, scores.brier, scores.brier_of_all),
+                          decomposed(log / total, scores.log, scores.log_of_all));
 }
 
 // Of counts, or weights, each divided by the total.
@@ -523,21 +578,6 @@ double transport_cost(Doubles x, AnyArray from, Doubles v, Doubles to, double to
         return transport(
             x.data(), [&](std::size_t i) { return static_cast<double>(counts[i]) / total; },
             x.shape(0), v.data(), to.data(), v.shape(0));
-    });
-}
-
-void spread_counts(Doubles p, AnyArray zeros, AnyArray ones, Doubles nodes, Array<double, 2> out) {
-    require(nodes.shape(0) >= 2, "there must be two nodes or more");
-    require(out.shape(0) == 2 && out.shape(1) == nodes.shape(0), "out must have shape (2, nodes)");
-    with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        const std::size_t n = p.shape(0), m = nodes.shape(0);
-        spread(
-            p.data(), [&](std::size_t i) { return static_cast<double>(of_zero[i]); }, n,
-            nodes.data(), m, out.data());
-        spread(
-            p.data(), [&](std::size_t i) { return static_cast<double>(of_one[i]); }, n,
-            nodes.data(), m, out.data() + m);
-        return 0;
     });
 }
 
@@ -568,6 +608,7 @@ std::size_t solve_prices(Doubles nodes, Array<const double, 2> masses, double to
 }  // namespace
 
 void bind_measures(nb::module_& m) {
+    m.def("made", &made, "kind"_a, "fields"_a);
     m.attr("FEW") = FewForecasts::most;
     nb::class_<FewRounds>(m, "FewRounds", "The tally of a few rounds, as kernels take it.")
         .def_prop_ro("total", &FewRounds::total, "Rounds.")
@@ -605,7 +646,7 @@ void bind_measures(nb::module_& m) {
           "starts"_a, "block_zeros"_a, "block_ones"_a);
     m.def("scores_of_blocks", &scores_of_blocks, "rates"_a, "zeros"_a, "ones"_a);
     m.def("smooth_error", &smooth_error_of_few, "tally"_a);
-    m.def("smooth_witness", &smooth_witness_of_few, "tally"_a, "memory"_a);
+    m.def("smooth_witness", &smooth_witness_of_few, "tally"_a);
     m.def("smooth_error", &smooth_error_of_tally, "p"_a, "zeros"_a, "ones"_a, "total"_a,
           "witness"_a);
     bind_kernel<bool>(
@@ -623,7 +664,16 @@ void bind_measures(nb::module_& m) {
     m.def("log_rounds", &sum_over_rounds<LogLoss>, "y"_a, "p"_a, "threads"_a);
     m.def("brier_few", &sum_over_few<SquaredError>, "y_true"_a.none(), "y_prob"_a.none());
     m.def("log_few", &sum_over_few<LogLoss>, "y_true"_a.none(), "y_prob"_a.none());
-    m.def("logistic_sums", &logistic_sums, "z"_a, "zeros"_a, "ones"_a, "a"_a, "b"_a);
+    m.def(
+        "logistic_sums",
+        [](Doubles z, Doubles zeros, Doubles ones, double a, double b) {
+            require(zeros.shape(0) == z.shape(0) && ones.shape(0) == z.shape(0),
+                    "there must be counts for each of the log-odds");
+            const Graded at{z.data(), zeros.data(), ones.data(), z.shape(0)};
+            const auto [by_a, by_b, aa, ab, bb] = at.lined(a, b);
+            return nb::make_tuple(at.loss(a, b), by_a, by_b, aa, ab, bb);
+        },
+        "z"_a, "zeros"_a, "ones"_a, "a"_a, "b"_a);
     bind_kernel(m, "logistic_line", [](auto... tally) { return line_of(tally...); });
     bind_kernel(m, "logistic_shift", [](auto... tally) { return shift_of(tally...); });
     bind_kernel(m, "observed_expected", [](auto... tally) { return observed_expected(tally...); });
@@ -631,11 +681,15 @@ void bind_measures(nb::module_& m) {
     m.def("curve_errors", &curve_errors_of_few<double>, "tally"_a, "share"_a);
     m.def("curve_errors", &curve_errors_of_tally, "p"_a, "zeros"_a, "ones"_a, "lower"_a, "rates"_a,
           "shares"_a);
-    m.def("curve_of_few", &curve_of_few, "tally"_a, "memory"_a);
+    m.def("curve_of_few", &curve_of_few, "tally"_a);
+    bind_kernel<double, double>(
+        m, "price_bounds",
+        [](const double* p, const auto* zeros, const auto* ones, std::size_t n, double total,
+           double rtol) { return LowerDistance(p, zeros, ones, n, total).bounds(rtol); },
+        "total"_a, "rtol"_a);
     m.def("transport_cost", &transport_cost, "x"_a, "from_"_a, "v"_a, "to"_a, "total"_a = 1.0);
     m.def("solve_prices", &solve_prices, "nodes"_a, "masses"_a, "tolerance"_a, "most"_a, "prices"_a,
           "atoms"_a);
-    m.def("spread_counts", &spread_counts, "p"_a, "zeros"_a, "ones"_a, "nodes"_a, "out"_a);
     m.def("spread_residuals", &spread_residuals, "p"_a, "zeros"_a, "ones"_a, "nodes"_a, "out"_a);
 }
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from truecast import _core
 from truecast.distance.witness import Witness, grouped
-from truecast.measures.prices import lipschitz
 from truecast.tally import Tally
 
 __all__ = ["Bounds", "Found", "Problem", "Tube"]
@@ -78,7 +77,7 @@ class Problem:
         rounds = int(tally.total)
         # sums of a forecast and a price of each round fit into 62 bits
         shift = min(50, 60 - rounds.bit_length())
-        prices = lipschitz(nodes, prices)
+        prices = _lipschitz(nodes, prices)
         x = np.rint(np.ldexp(tally.p, shift)).astype(np.int64)
         columns: list[_Column] = []
         worth = 0
@@ -177,3 +176,11 @@ class Problem:
         if self.mirror:
             return grouped(found.ones[::-1], found.zeros[::-1])
         return grouped(found.zeros, found.ones)
+
+
+def _lipschitz(nodes: NDArray[np.float64], prices: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the greatest prices below the given ones that change no faster than the places."""
+    from_left = np.minimum.accumulate(prices - nodes, axis=1) + nodes
+    from_right = np.minimum.accumulate((prices + nodes)[:, ::-1], axis=1)[:, ::-1] - nodes
+    lowered: NDArray[np.float64] = np.ascontiguousarray(np.minimum(from_left, from_right))
+    return lowered

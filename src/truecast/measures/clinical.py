@@ -132,15 +132,19 @@ def calibration_slope(
     """
     rounds = tally_or_few(y_true, y_prob, sample_weight)
     level = _check.between("level", level, 0, 1)
-    weight, why, a, b, *variances = _core.logistic_line(rounds)
+    weight, why, a, b, of_a, of_b = _core.logistic_line(rounds)
     left_out = weight if rounds.weighted else int(weight)
     reason, slope = _NO_FIT[int(why)]
     if reason:
         none = Interval(_NAN, _NAN, _NAN, level)
         return CalibrationSlope(Interval(slope, _NAN, _NAN, level), none, left_out, reason)
-    wide = (_wide(variance, level, rounds) for variance in variances)
-    intercept, slope_of_line = _around(a, next(wide), level), _around(b, next(wide), level)
-    return CalibrationSlope(slope_of_line, intercept, left_out)
+    return _core.made(
+        CalibrationSlope,
+        _around(b, _wide(of_b, level, rounds), level),
+        _around(a, _wide(of_a, level, rounds), level),
+        left_out,
+        "",
+    )
 
 
 def calibration_in_the_large(
@@ -218,7 +222,7 @@ def observed_expected_ratio(
         return Interval(math.inf if ones else _NAN, _NAN, _NAN, level)
     low, high = (_NAN, _NAN) if rounds.weighted else _wilson(ones, rounds.total, level)
     scale = rounds.total / expected
-    return Interval(ones / expected, low * scale, high * scale, level)
+    return _core.made(Interval, ones / expected, low * scale, high * scale, level)
 
 
 def integrated_calibration_index(
@@ -295,7 +299,7 @@ def curve_errors(tally: Tally, curve: ReliabilityCurve, *quantiles: float) -> li
 
 
 def _around(estimate: float, wide: float, level: float) -> Interval:
-    return Interval(estimate, estimate - wide, estimate + wide, level)
+    return _core.made(Interval, estimate, estimate - wide, estimate + wide, level)
 
 
 def _wide(variance: float, level: float, rounds: Tally | _core.FewRounds) -> float:

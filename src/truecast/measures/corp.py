@@ -111,18 +111,17 @@ def reliability_curve(
 
 
 def _curve_of_few(rounds: _core.FewRounds) -> ReliabilityCurve:
-    memory = np.empty(5 * len(rounds))
-    n, brier, log, of_rates = _core.curve_of_few(rounds, memory)
-    memory = memory[: 5 * n].copy()
-    memory.setflags(write=False)
-    counts = memory.view(np.int64)
-    return ReliabilityCurve(
-        memory[:n],
-        memory[n : 2 * n],
-        memory[2 * n : 3 * n],
+    n, data, brier, log = _core.curve_of_few(rounds)
+    columns, counts = np.frombuffer(data), np.frombuffer(data, np.int64)
+    return _core.made(
+        ReliabilityCurve,
+        columns[:n],
+        columns[n : 2 * n],
+        columns[2 * n : 3 * n],
         counts[3 * n : 4 * n],
         counts[4 * n :],
-        *_decompositions(brier / rounds.total, log / rounds.total, *of_rates),
+        _core.made(Decomposition, *brier),
+        _core.made(Decomposition, *log),
     )
 
 
@@ -132,26 +131,19 @@ def _curve_of(tally: Tally) -> ReliabilityCurve:
     ends[:-1], ends[-1] = starts[1:], len(tally.p)
     ends -= 1
     rates = ones / (zeros + ones)
-    said = brier_score(tally), log_loss(tally)
-    of_rates = _core.scores_of_blocks(rates, zeros, ones)
+    brier, log, brier_of_all, log_of_all = _core.scores_of_blocks(rates, zeros, ones)
     curve = ReliabilityCurve(
-        tally.p[starts], tally.p[ends], rates, zeros, ones, *_decompositions(*said, *of_rates)
+        tally.p[starts],
+        tally.p[ends],
+        rates,
+        zeros,
+        ones,
+        decomposed(brier_score(tally), brier, brier_of_all),
+        decomposed(log_loss(tally), log, log_of_all),
     )
     for column in (curve.lower, curve.upper, curve.rate, curve.zeros, curve.ones):
         column.setflags(write=False)
     return curve
-
-
-def _decompositions(
-    said_brier: float,
-    said_log: float,
-    brier: float,
-    log: float,
-    brier_of_all: float,
-    log_of_all: float,
-) -> tuple[Decomposition, Decomposition]:
-    """Of both scores: as said, then of the blocks at their rates, then of all at theirs."""
-    return decomposed(said_brier, brier, brier_of_all), decomposed(said_log, log, log_of_all)
 
 
 def decomposed(said: float, recalibrated: float, constant: float) -> Decomposition:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from truecast import _check
 from truecast.measures.prices import bounds_by_prices
-from truecast.tally import Tally, as_tally
+from truecast.tally import Tally, tally_or_few
 
 __all__ = ["LowerDistance", "lower_calibration_distance"]
 
@@ -82,13 +82,10 @@ def lower_calibration_distance(
     exactly and everywhere, not only at the nodes. Nodes are added where the repair cost too much
     (docs/measures.md, theorem 4).
     """
-    tally = as_tally(y_true, y_prob, sample_weight)
+    rounds = tally_or_few(y_true, y_prob, sample_weight)
     rtol = _check.between("rtol", rtol, 0, 1)
-    lower, upper, nodes, (zero_prices, one_prices), values, masses = bounds_by_prices(tally, rtol)
+    lower, upper, nodes, (zero_prices, one_prices), values, masses = bounds_by_prices(rounds, rtol)
     if total:
-        lower = lower * tally.total
-        upper = upper * tally.total
-        masses = masses * tally.total
-    for witness in (nodes, zero_prices, one_prices, values, masses):
-        witness.setflags(write=False)
+        lower, upper, masses = lower * rounds.total, upper * rounds.total, masses * rounds.total
+        masses.setflags(write=False)
     return LowerDistance(lower, upper, nodes, zero_prices, one_prices, values, masses)

@@ -106,10 +106,9 @@ def smooth_calibration_witness(
         error = _error(rounds, f)
         f.setflags(write=False)
         return SmoothWitness(error, rounds.p, f)
-    memory = np.empty(2 * len(rounds))
-    error = _core.smooth_witness(rounds, memory)
-    memory.setflags(write=False)
-    return SmoothWitness(error, memory[: len(rounds)], memory[len(rounds) :])
+    error, data = _core.smooth_witness(rounds)
+    columns, n = np.frombuffer(data), len(rounds)
+    return _core.made(SmoothWitness, error, columns[:n], columns[n:])
 
 
 def _error(tally: Tally, witness: NDArray[np.float64]) -> float:

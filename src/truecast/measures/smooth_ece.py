@@ -73,7 +73,7 @@ def smooth_ece(
 
 def by_transforms(tally: Tally) -> float:
     """Return it whatever the number of forecasts: at a rough bandwidth first, then at its own."""
-    rough = _fixed_point(_smoothed(tally, _ROUGH), precision=1e-4)
+    rough = _fixed_point(_smoothed(tally, _ROUGH), precision=1e-5)
     return _fixed_point(_smoothed(tally, max(_ROUGH, _lattice(rough))), near=rough)
 
 
@@ -107,8 +107,9 @@ def _fixed_point(
 ) -> float:
     """Solve integral(sigma) = sigma, where the left side falls.
 
-    Regula falsi that halves a stale end (Illinois), from an interval around `near` that is widened
-    until it holds the solution, or else from all of [0, 1].
+    By the parabola through both ends of an interval and the last place, or in its middle where that
+    leads outside, or nowhere. The interval is around `near`, widened until it holds the solution,
+    or else all of [0, 1].
     """
     margin = 1.0 if near is None else 1e-3 * near + 1e-12
     while True:
@@ -123,18 +124,19 @@ def _fixed_point(
         if high == 1.0 and lack >= 0.0:
             return high
         margin *= 16.0
-    side = 0
-    for _ in range(100):
-        sigma = (low * lack - high * excess) / (lack - excess)
+    sigma = (low * lack - high * excess) / (lack - excess)
+    for k in range(100):
         value = integral(sigma) - sigma
         if abs(value) <= precision or high - low <= precision:
             break
+        following = (
+            low * (value / (value - excess)) * (lack / (lack - excess))
+            + sigma * (excess / (excess - value)) * (lack / (lack - value))
+            + high * (excess / (excess - lack)) * (value / (value - lack))
+        )
         if value > 0:
             low, excess = sigma, value
-            lack *= 0.5 if side == 1 else 1.0
-            side = 1
         else:
             high, lack = sigma, value
-            excess *= 0.5 if side == -1 else 1.0
-            side = -1
+        sigma = following if k < 20 and low < following < high else (low + high) / 2
     return sigma

@@ -132,7 +132,7 @@ class Field {
     };
 
   public:
-    struct Knot {
+    struct alignas(32) Knot {  // within a line of the cache
         Key key;
         std::int64_t residual;
         double rise, fall;

@@ -111,17 +111,14 @@ struct ClassGuard : Guard {
         return all;
     }
 
-    // Have the ways to the keys of a hint fetched from memory, which will be placed soon; and, when
-    // they are there, what they lead to.
-    void fetch_ways(const Aim* hint) const {
+    // Have fetched from memory what a row will need that comes two rounds later, and what one needs
+    // that comes next.
+    void look_ahead(const Aim* later, const Aim* next) const {
         const Key unit = step();
-        for (std::size_t k = 0; k < count(); ++k)
-            groups[k].field.fetch_way(key_near(hint[k].angle, unit));
-    }
-    void fetch_ends(const Aim* hint) const {
-        const Key unit = step();
-        for (std::size_t k = 0; k < count(); ++k)
-            groups[k].field.fetch_end(key_near(hint[k].angle, unit));
+        for (std::size_t k = 0; k < count(); ++k) {
+            if (later != nullptr) groups[k].field.fetch_way(key_near(later[k].angle, unit));
+            if (next != nullptr) groups[k].field.fetch_end(key_near(next[k].angle, unit));
+        }
     }
 
     // `hint` sums to 1; `to` has its groups.
@@ -146,7 +143,6 @@ struct ClassGuard : Guard {
         }
         walk_all(unit, to.of);
         walk_tops(unit, to.of);
-        for (const Field::Walk& walk : walks) walk.fetch_top();
         go_down();
         to.shares.resize(count());
         to.spill = 0;
@@ -165,7 +161,6 @@ struct ClassGuard : Guard {
 
     const ClassPlaced& predict(const Aim* hint, const Members& of) {
         made.of = of;
-        fetch_ways(hint);
         place(hint, made);
         ask();
         issued = true;
@@ -196,7 +191,6 @@ struct ClassGuard : Guard {
     }
 
     void issue(const Aim* hint, ClassPlaced& to) {
-        fetch_ways(hint);
         place(hint, to, true);
         count_in(to);
         wait();
@@ -401,6 +395,7 @@ struct ClassGuard : Guard {
     // The fields are more than a cache holds: go down in all of them together, so that they wait
     // for memory together.
     void go_down() {
+        for (const Field::Walk& walk : walks) walk.fetch_top();
         for (Field::Walk& walk : walks) {
             walk.pass_top();
             walk.fetch_node();

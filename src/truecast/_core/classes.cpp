@@ -215,10 +215,11 @@ void run(ClassDesk& desk, Table2 scores, nb::handle groups, Array<const std::int
                    }
                    desk.hint.play(rows, outcomes.data(), hinted.data());
                    const Aims aims = aims_of(hinted);
-                   const auto aim = [&](std::size_t t) { return aims.data() + t * classes; };
+                   const auto aim = [&](std::size_t t) {
+                       return t < count ? aims.data() + t * classes : nullptr;
+                   };
                    for (std::size_t t = 0; t < count; ++t) {
-                       if (t + 1 < count) desk.guard.fetch_ends(aim(t + 1));
-                       if (t + 2 < count) desk.guard.fetch_ways(aim(t + 2));
+                       desk.guard.look_ahead(aim(t + 2), aim(t + 1));
                        write(desk.guard.round(aim(t), plan.of(from + t), outcomes[t]),
                              said.data() + (from + t) * classes);
                    }
@@ -273,9 +274,7 @@ void place(ClassDesk& desk, Table2 scores, nb::handle groups, Array<double, 2> s
         for (; t < end; ++t) {
             row.read(scores.data() + t * classes, classes, desk.logit);
             made.of = plan.of(t);
-            const Aims aims = aims_of(hint.predict(row));
-            guard.fetch_ways(aims.data());
-            guard.place(aims.data(), made);
+            guard.place(aims_of(hint.predict(row)).data(), made);
             write(made, said.data() + t * classes);
         }
     });

@@ -209,7 +209,7 @@ struct MatrixScaling {
         static constexpr std::size_t count = (n + wide - 1) / wide;
         static constexpr std::size_t at(std::size_t b) { return std::min(b * wide, n - wide); }
         // `clip` from -most to most.
-        static TRUECAST_INLINE void clip_each(Block& value, double most) {
+        static TRUECAST_INLINE void clip_each(Block& value) {
             const Block low = Block{} - most, high = Block{} + most;
             value = value > low ? value : low;
             value = value < high ? value : high;
@@ -275,7 +275,7 @@ struct MatrixScaling {
         for (std::size_t b = 0; b < All::count; ++b) {
             All::read(old, w, b);
             moved[b] = old + rate * sums[b];
-            All::clip_each(moved[b], most);
+            All::clip_each(moved[b]);
         }
         for (std::size_t b = 0; b < All::count; ++b) All::write(moved[b], w, b);
     }

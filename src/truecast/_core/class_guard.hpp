@@ -111,12 +111,27 @@ struct ClassGuard : Guard {
         return all;
     }
 
+    // Have fetched from memory what a row will need that comes two rounds later, and what one needs
+    // that comes next.
+    void look_ahead(const Aim* later, const Aim* next) const {
+        const Key unit = step();
+        for (std::size_t k = 0; k < count(); ++k) {
+            if (later != nullptr) groups[k].field.fetch_way(key_near(later[k].angle, unit));
+            if (next != nullptr) groups[k].field.fetch_end(key_near(next[k].angle, unit));
+        }
+    }
+
     // `hint` sums to 1; `to` has its groups.
-    void place(const double* hint, ClassPlaced& to, bool beside_asked = false) {
+    void place(const Aim* hint, ClassPlaced& to, bool beside_asked = false) {
         const Key unit = step();
         const double more = room(beside_asked);
         ways.resize(count() * to.of.size());
-        aim.assign(hint, hint + count());
+        aim.resize(count());
+        angles.resize(count());
+        for (std::size_t k = 0; k < count(); ++k) {
+            aim[k] = hint[k].hint;
+            angles[k] = hint[k].angle;
+        }
         walks.clear();
         to.aim.clear();
         if (nudges) {
@@ -124,6 +139,7 @@ struct ClassGuard : Guard {
             walk_all(unit, everyone_alone);
             go_down();
             nudge_all(unit);
+            for (std::size_t k = 0; k < count(); ++k) angles[k] = hint[k].angle_at(aim[k]);
         }
         walk_all(unit, to.of);
         walk_tops(unit, to.of);
@@ -143,7 +159,7 @@ struct ClassGuard : Guard {
         to.worst = parts_up(found.worst);
     }
 
-    const ClassPlaced& predict(const double* hint, const Members& of) {
+    const ClassPlaced& predict(const Aim* hint, const Members& of) {
         made.of = of;
         place(hint, made);
         ask();
@@ -164,7 +180,7 @@ struct ClassGuard : Guard {
         issued = false;
     }
 
-    const ClassPlaced& round(const double* hint, const Members& of, std::size_t y) {
+    const ClassPlaced& round(const Aim* hint, const Members& of, std::size_t y) {
         made.of = of;
         place(hint, made);
         count_in(made);
@@ -174,7 +190,7 @@ struct ClassGuard : Guard {
         return made;
     }
 
-    void issue(const double* hint, ClassPlaced& to) {
+    void issue(const Aim* hint, ClassPlaced& to) {
         place(hint, to, true);
         count_in(to);
         wait();
@@ -359,9 +375,7 @@ struct ClassGuard : Guard {
 
     // The ways to the keys of `aim`, in all fields of these groups: where they begin.
     void walk_all(Key unit, const Members& of) {
-        angles.resize(count());
         for (std::size_t k = 0; k < count(); ++k) {
-            angles[k] = angle_of(aim[k]);
             const Key key = key_near(angles[k], unit);
             for (std::size_t i = 0; i < of.size(); ++i)
                 walks.emplace_back(groups[number(of[i], k)].field, key, ways[number(i, k)]);
@@ -381,16 +395,12 @@ struct ClassGuard : Guard {
     // The fields are more than a cache holds: go down in all of them together, so that they wait
     // for memory together.
     void go_down() {
-        for (const Field::Walk& walk : walks) walk.fetch();
-        for (std::size_t going = walks.size(); going > 0;)
-            for (std::size_t i = 0; i < going;) {
-                if (walks[i].next()) {
-                    walks[i].fetch();
-                    ++i;
-                } else {
-                    walks[i] = walks[--going];
-                }
-            }
+        for (const Field::Walk& walk : walks) walk.fetch_top();
+        for (Field::Walk& walk : walks) {
+            walk.pass_top();
+            walk.fetch_node();
+        }
+        for (Field::Walk& walk : walks) walk.finish();
         walks.clear();
     }
 
@@ -406,6 +416,7 @@ struct ClassGuard : Guard {
         std::copy(aim.begin(), aim.end(), to.aim.begin());
         offsets.apply_row(to.aim.data(), count(), to.of.size() - 1, offset_at(to.of), aim.data(),
                           to.aim.data() + count());
+        for (std::size_t k = 0; k < count(); ++k) angles[k] = angle_of(aim[k]);
     }
 
     void nudge_all(Key unit) {

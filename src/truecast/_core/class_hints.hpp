@@ -126,23 +126,31 @@ class ClassMix {
     // What is said of a row, which sums to 1. Changes nothing that later calls could tell.
     const Numbers& predict(const ClassRow& from) {
         if (fresh && last == from.given) return mixed;
-        say_each(from, said.back());
-        if (across) {
-            said[0] = from.p;
-            temperature.say(from.x, said[1]);
-            const double more = temperature.slope - 1.0;
-            vector.say(from.x, more, said[2]);
-            for (std::size_t i = 0; i < matrices.size(); ++i)
-                matrices[i].say(from.x, more, said[3 + i]);
-        }
-        std::fill(mixed.begin(), mixed.end(), 0.0);
-        for (std::size_t i = 0; i < said.size(); ++i)
-            for (std::size_t k = 0; k < count; ++k) mixed[k] += weights[i] * said[i][k];
-        if (across) trust(from.p);
-        normalise(mixed);
+        said.back().resize(count);
+        for (std::size_t k = 0; k < count; ++k) said.back()[k] = own[k]->predict(&from.scores[k]);
+        mix(from);
         last = from.given;
         fresh = true;
         return mixed;
+    }
+
+    // Some rounds at once: what is said of each row, learned before the next. The hints of each
+    // class need nothing of the others, so they go first, class by class: their numbers stay in the
+    // cache. `to` has room for a number of each class and row.
+    void play(const std::vector<ClassRow>& rows, const std::size_t* y, double* to) {
+        for (std::size_t k = 0; k < count; ++k)
+            for (std::size_t t = 0; t < rows.size(); ++t) {
+                const Score* const score = &rows[t].scores[k];
+                to[t * count + k] = own[k]->predict(score);
+                own[k]->learn(score, k == y[t]);
+            }
+        fresh = false;
+        for (std::size_t t = 0; t < rows.size(); ++t, to += count) {
+            said.back().assign(to, to + count);
+            mix(rows[t]);
+            std::copy(mixed.begin(), mixed.end(), to);
+            learn_across(rows[t], y[t], nullptr, rounds, 1.0);
+        }
     }
 
     // Numbers to remember a forecast by until its outcome comes, if that is late: what the members
@@ -161,17 +169,8 @@ class ClassMix {
                double weight = 1.0) {
         predict(from);
         const double* const each = kept == nullptr ? nullptr : kept + said.size() * count;
-        const double since = each == nullptr ? rounds : each[count * own[0]->notes()];
-        lag += weight * (std::max(rounds - since, 0.0) - lag) / 64.0;
-        const double pace = weight / (1.0 + lag / patience);
-        reweigh(y, kept, pace);
-        rounds += weight;
-        if (across) {
-            temperature.learn(from.x, said[1], y, weight);
-            vector.learn(from.x, said[2], y, weight);
-            for (std::size_t i = 0; i < matrices.size(); ++i)
-                matrices[i].learn(from.x, said[3 + i], y, pace);
-        }
+        learn_across(from, y, kept, each == nullptr ? rounds : each[count * own[0]->notes()],
+                     weight);
         for (std::size_t k = 0; k < count; ++k)
             own[k]->learn(&from.scores[k], k == y,
                           each == nullptr ? nullptr : each + k * own[0]->notes(), weight);
@@ -207,10 +206,36 @@ class ClassMix {
     static constexpr double patience = 25.0;  // outcomes this late teach half as much
     static constexpr double share = 0.001;    // of all weight, handed out anew in a round
 
-    void say_each(const ClassRow& from, Numbers& q) {
-        q.resize(count);
-        for (std::size_t k = 0; k < count; ++k) q[k] = own[k]->predict(&from.scores[k]);
-        normalise(q);
+    // What all members say of a row, those of each class already asked: together.
+    void mix(const ClassRow& from) {
+        normalise(said.back());
+        if (across) {
+            said[0] = from.p;
+            temperature.say(from.x, said[1]);
+            const double more = temperature.slope - 1.0;
+            vector.say(from.x, more, said[2]);
+            for (std::size_t i = 0; i < matrices.size(); ++i)
+                matrices[i].say(from.x, more, said[3 + i]);
+        }
+        std::fill(mixed.begin(), mixed.end(), 0.0);
+        for (std::size_t i = 0; i < said.size(); ++i)
+            for (std::size_t k = 0; k < count; ++k) mixed[k] += weights[i] * said[i][k];
+        if (across) trust(from.p);
+        normalise(mixed);
+    }
+
+    // All but the hints of each class. `since`: after how many rounds the forecast was made.
+    void learn_across(const ClassRow& from, std::size_t y, const double* kept, double since,
+                      double weight) {
+        lag += weight * (std::max(rounds - since, 0.0) - lag) / 64.0;
+        const double pace = weight / (1.0 + lag / patience);
+        reweigh(y, kept, pace);
+        rounds += weight;
+        if (!across) return;
+        temperature.learn(from.x, said[1], y, weight);
+        vector.learn(from.x, said[2], y, weight);
+        for (std::size_t i = 0; i < matrices.size(); ++i)
+            matrices[i].learn(from.x, said[3 + i], y, pace);
     }
 
     // Nobody has learned much from a few outcomes: until there are more, the model has a part of

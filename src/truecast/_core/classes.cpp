@@ -25,6 +25,7 @@ namespace {
 
 using Row1 = Array<const double, 1>;
 using Table2 = Array<const double, 2>;
+using Aims = std::vector<Aim>;
 
 // Numbers that Python has checked, and may change in another thread meanwhile: `row` does not mind.
 ClassRow row_of(const ClassDesk& desk, const Row1& scores) {
@@ -41,6 +42,8 @@ void write(const ClassPlaced& made, double* to) {
     for (const Share& each : made.shares) *to++ = each.said;
 }
 
+Aims aims_of(const Numbers& hint) { return Aims(hint.begin(), hint.end()); }
+
 nb::object predict(ClassDesk& desk, const Row1& scores, nb::handle group, Array<double, 1> said) {
     const nb::object name = group_of(group);
     const ClassRow row = row_of(desk, scores);
@@ -50,7 +53,7 @@ nb::object predict(ClassDesk& desk, const Row1& scores, nb::handle group, Array<
     const Members of = seating.of(name);
     Numbers now = row.given;
     seating.keep();
-    write(desk.guard.predict(desk.hint.predict(row).data(), of), said.data());
+    write(desk.guard.predict(aims_of(desk.hint.predict(row)).data(), of), said.data());
     desk.asked = std::move(now);
     return nb::none();
 }
@@ -66,7 +69,7 @@ void observe(ClassDesk& desk, std::int64_t y) {
 // A forecast to be issued: all that may fail comes first, `keep` changes the desk.
 class Issue {
     Tickets room;
-    Numbers hint;
+    Aims hint;
 
   public:
     Issue(ClassDesk& desk, Members of, const ClassRow& row, std::int64_t event) {
@@ -76,7 +79,7 @@ class Issue {
         forecast.kept.resize(desk.classes() + desk.hint.notes());
         forecast.made.of = std::move(of);
         forecast.made.shares.resize(desk.classes());
-        hint = desk.hint.issue(row, forecast.kept.data() + desk.classes());
+        hint = aims_of(desk.hint.issue(row, forecast.kept.data() + desk.classes()));
         desk.events.prepare(event, desk.issued);
     }
 
@@ -159,7 +162,7 @@ class Before : public TicketsBefore<ClassDesk> {
     }
 };
 
-constexpr std::size_t block = 16;
+constexpr std::size_t block = 64;
 
 // Plays the rounds of a batch by `play(plan, before, from, to)`; all or, if something is thrown,
 // nothing.
@@ -197,15 +200,28 @@ void run(ClassDesk& desk, Table2 scores, nb::handle groups, Array<const std::int
          Array<double, 2> said) {
     const std::size_t rounds = y.shape(0), classes = desk.classes();
     require_table(desk, scores, rounds, said);
+    std::vector<ClassRow> rows;
+    std::vector<std::size_t> outcomes;
+    Numbers hinted;
     play_whole(desk, groups, rounds, false,
-               [&](Plan& plan, Before&, std::size_t t, std::size_t end) {
-                   ClassRow row;
-                   for (; t < end; ++t) {
-                       const std::size_t outcome = outcome_at(desk, y, t);
-                       row.read(scores.data() + t * classes, classes, desk.logit);
-                       write(desk.guard.round(desk.hint.predict(row).data(), plan.of(t), outcome),
-                             said.data() + t * classes);
-                       desk.hint.learn(row, outcome);
+               [&](Plan& plan, Before&, std::size_t from, std::size_t to) {
+                   const std::size_t count = to - from;
+                   rows.resize(count);
+                   outcomes.resize(count);
+                   hinted.resize(count * classes);
+                   for (std::size_t t = 0; t < count; ++t) {
+                       rows[t].read(scores.data() + (from + t) * classes, classes, desk.logit);
+                       outcomes[t] = outcome_at(desk, y, from + t);
+                   }
+                   desk.hint.play(rows, outcomes.data(), hinted.data());
+                   const Aims aims = aims_of(hinted);
+                   const auto aim = [&](std::size_t t) {
+                       return t < count ? aims.data() + t * classes : nullptr;
+                   };
+                   for (std::size_t t = 0; t < count; ++t) {
+                       desk.guard.look_ahead(aim(t + 2), aim(t + 1));
+                       write(desk.guard.round(aim(t), plan.of(from + t), outcomes[t]),
+                             said.data() + (from + t) * classes);
                    }
                });
 }
@@ -258,7 +274,7 @@ void place(ClassDesk& desk, Table2 scores, nb::handle groups, Array<double, 2> s
         for (; t < end; ++t) {
             row.read(scores.data() + t * classes, classes, desk.logit);
             made.of = plan.of(t);
-            guard.place(hint.predict(row).data(), made);
+            guard.place(aims_of(hint.predict(row)).data(), made);
             write(made, said.data() + t * classes);
         }
     });

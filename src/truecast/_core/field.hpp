@@ -132,7 +132,7 @@ class Field {
     };
 
   public:
-    struct Knot {
+    struct alignas(32) Knot {  // within a line of the cache
         Key key;
         std::int64_t residual;
         double rise, fall;
@@ -166,74 +166,71 @@ class Field {
     std::size_t knots() const { return knots_.size(); }
     void look(Key key, Path& path) const {
         Walk walk(*this, key, path);
-        while (walk.next()) {
-        }
+        walk.pass_top();
+        walk.finish();
     }
 
-    // The way to a key, node by node: ways in several fields, gone together, wait for memory
-    // together, as each node says where the next one is.
+    // The way to a key, in two steps: ways in several fields, gone together, wait for memory
+    // together.
     class Walk {
         const Field* field;
         Path* path;
         Key key;
         Node at;
-        bool above;            // the top is still to be passed
         Two sum = {0.0, 0.0};  // up to the key, and beyond it
 
       public:
         Walk(const Field& of, Key key_, Path& to)
-            : field(&of), path(&to), key(key_), at(of.root_), above(!of.top_.empty()) {
-            to.key = key;
-            to.depth = 0;
-            to.knot = nullptr;
+            : field(&of), path(&to), key(key_), at(of.root_) {}
+
+        // First: through the top, if there is one.
+        void pass_top() {
+            const Top& top = field->top_;
+            if (top.empty()) return;
+            top.down(key, [&](std::size_t number, bool upper) {
+                sum += top.halves[number].aside(upper);
+            });
+            at = top.cells[top.cell(key)];
         }
 
-        // Go on by one node: whether there are more. At the end the path is whole.
-        bool next() {
-            if (above) return pass_top();
-            if (at < 0) return end();
-            const Inner& inner = field->inners_[static_cast<std::size_t>(at)];
-            const int bit = inner.bit();
-            if ((inner.key() ^ key) >> (bit + 1) != 0) {
-                add(key > inner.key(), inner.sums());
-                return tell();
+        // Then from node to node: the path is whole.
+        void finish() {
+            path->key = key;
+            path->depth = 0;
+            path->knot = nullptr;
+            while (at >= 0) {
+                const Inner& inner = field->inners_[static_cast<std::size_t>(at)];
+                const int bit = inner.bit();
+                if ((inner.key() ^ key) >> (bit + 1) != 0) {
+                    add(key > inner.key(), inner.sums());
+                    return tell();
+                }
+                const bool upper = key >> bit & 1;
+                sum += inner.aside(upper);
+                path->nodes[path->depth++] = at;
+                at = inner.child[upper];
             }
-            const bool upper = key >> bit & 1;
-            sum += inner.aside(upper);
-            path->nodes[path->depth++] = at;
-            at = inner.child[upper];
-            return true;
+            if (at != none) {
+                const Knot& knot = field->knots_[static_cast<std::size_t>(~at)];
+                add(key >= knot.key, knot.sums());
+                if (key == knot.key) path->knot = &knot;
+            }
+            tell();
         }
 
-        // Have the next node fetched from memory.
-        void fetch() const { above ? field->fetch_way(key) : field->fetch(at); }
+        // Have what either step begins with fetched from memory.
+        void fetch_top() const { field->fetch_way(key); }
+        void fetch_node() const { field->fetch(at); }
 
       private:
         // What is all below the key, or all above it.
         void add(bool below, const Sums& sums) {
             sum += below ? Two{sums.side[0], 0.0} : Two{0.0, sums.side[1]};
         }
-        bool pass_top() {
-            const Top& top = field->top_;
-            top.down(key, [&](std::size_t number, bool upper) {
-                sum += top.halves[number].aside(upper);
-            });
-            at = top.cells[top.cell(key)];
-            above = false;
-            return true;
-        }
-        bool end() {
-            if (at == none) return tell();
-            const Knot& knot = field->knots_[static_cast<std::size_t>(~at)];
-            add(key >= knot.key, knot.sums());
-            if (key == knot.key) path->knot = &knot;
-            return tell();
-        }
-        bool tell() {
+        void tell() const {
             path->last = at;
             path->up_to = sum[0];
             path->beyond = sum[1];
-            return false;
         }
     };
 

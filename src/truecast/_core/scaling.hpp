@@ -119,7 +119,9 @@ struct MatrixScaling {
           wide(classes + 1),
           rows(classes * wide),
           inverse(classes * wide * wide),
-          step(wide),
+          steps(classes * wide),
+          along(classes),
+          growth(classes, 1.0),
           input(wide) {
         for (std::size_t k = 0; k < classes; ++k) {
             rows[k * wide + k] = 1.0;
@@ -141,7 +143,7 @@ struct MatrixScaling {
     void learn(const Numbers& x, const Numbers& q, std::size_t y, double weight) {
         std::copy(x.begin(), x.end(), input.begin());
         input.back() = 1.0;
-        learn_rows<least_wide>(x, q, y, weight);
+        learn_rows<least_wide>(q, y, weight);
     }
     Entries entries(const char* rows_name, const char* inverse_name) {
         return {{rows_name, row(rows), -most, most, "of matrix scaling: weights, a row a class"},
@@ -150,7 +152,10 @@ struct MatrixScaling {
 
   private:
     static constexpr std::size_t least_wide = 3, most_wide = most_classes + 1;
-    Numbers step, input;
+    // Of each class: its inverse curvature times the input, that along the input, and by what the
+    // inverse grows since it forgets.
+    Numbers steps, along, growth;
+    Numbers input;
 
     void restart(std::size_t k) {
         double* const r = inverse.data() + k * wide * wide;
@@ -160,25 +165,29 @@ struct MatrixScaling {
 
     // The width is a constant, so that sums stay in registers and short loops are unrolled.
     template <std::size_t n>
-    void learn_rows(const Numbers& x, const Numbers& q, std::size_t y, double weight) {
+    void learn_rows(const Numbers& q, std::size_t y, double weight) {
         if constexpr (n <= most_wide) {
-            if (n != wide) return learn_rows<n + 1>(x, q, y, weight);
-            for (std::size_t k = 0; k < x.size(); ++k)
-                learn_any<n>(k, weight * ((k == y ? 1.0 : 0.0) - q[k]), weight);
+            if (n != wide) return learn_rows<n + 1>(q, y, weight);
+            TRUECAST_HAS_FOUR ? learn_fours<n>(q, y, weight) : learn_twos<n>(q, y, weight);
         }
     }
     template <std::size_t n>
-    void learn_any(std::size_t k, double error, double weight) {
-        TRUECAST_HAS_FOUR ? learn_fours<n>(k, error, weight) : learn_twos<n>(k, error, weight);
+    TRUECAST_APART void learn_twos(const Numbers& q, std::size_t y, double weight) {
+        learn_all<n, false>(q, y, weight);
     }
     template <std::size_t n>
-    TRUECAST_APART void learn_twos(std::size_t k, double error, double weight) {
-        learn_row<n, false>(k, error, weight);
-    }
-    template <std::size_t n>
-    TRUECAST_APART TRUECAST_FOUR_AT_A_TIME void learn_fours(std::size_t k, double error,
+    TRUECAST_APART TRUECAST_FOUR_AT_A_TIME void learn_fours(const Numbers& q, std::size_t y,
                                                             double weight) {
-        learn_row<n, true>(k, error, weight);
+        learn_all<n, true>(q, y, weight);
+    }
+
+    // Sums are chains of numbers that wait for each other: those of all classes first, so that
+    // they wait together.
+    template <std::size_t n, bool fours>
+    TRUECAST_INLINE void learn_all(const Numbers& q, std::size_t y, double weight) {
+        for (std::size_t k = 0; k < q.size(); ++k) sum_row<n, fours>(k, weight);
+        for (std::size_t k = 0; k < q.size(); ++k)
+            learn_row<n, fours>(k, weight * ((k == y ? 1.0 : 0.0) - q[k]));
     }
 
     // The columns of a row in blocks, each of numbers that are computed with together. The last
@@ -199,12 +208,11 @@ struct MatrixScaling {
         static constexpr std::size_t wide = sizeof(Block) / sizeof(double);
         static constexpr std::size_t count = (n + wide - 1) / wide;
         static constexpr std::size_t at(std::size_t b) { return std::min(b * wide, n - wide); }
-        template <typename Any>
-        static TRUECAST_INLINE double one(const Any& of, [[maybe_unused]] std::size_t c) {
-            if constexpr (std::is_same_v<Any, double>)
-                return of;
-            else
-                return of[c];
+        // `clip` from -most to most.
+        static TRUECAST_INLINE void clip_each(Block& value) {
+            const Block low = Block{} - most, high = Block{} + most;
+            value = value > low ? value : low;
+            value = value < high ? value : high;
         }
         static TRUECAST_INLINE void read(Block& to, const double* row, std::size_t b) {
             std::memcpy(&to, row + at(b), sizeof to);
@@ -215,16 +223,15 @@ struct MatrixScaling {
     };
 
     template <std::size_t n, bool fours>
-    TRUECAST_INLINE void learn_row(std::size_t k, double error, double weight) {
-        double* const __restrict r = inverse.data() + k * n * n;
+    TRUECAST_INLINE void sum_row(std::size_t k, double weight) {
+        const double* const __restrict r = inverse.data() + k * n * n;
         const double* const __restrict z = input.data();
-        double* const __restrict s = step.data();
-        double grown = 1.0;
+        double* const __restrict s = steps.data() + k * n;
         if (keep < 1.0) {
             double trace = 0.0;
             for (std::size_t i = 0; i < n; ++i) trace += r[i * n + i];
             const double kept = 1.0 - weight * (1.0 - keep);
-            if (trace <= kept * static_cast<double>(n) / pull) grown = 1.0 / kept;
+            growth[k] = trace <= kept * static_cast<double>(n) / pull ? 1.0 / kept : 1.0;
         }
         using All = Blocks<n, fours>;
         typename All::Block sums[All::count] = {}, old;
@@ -233,17 +240,26 @@ struct MatrixScaling {
                 All::read(old, r + i * n, b);
                 sums[b] += old * z[i];
             }
-        double along = 0.0;
+        double products[n], all = 0.0;
         for (std::size_t b = 0; b < All::count; ++b) {
             All::write(sums[b], s, b);
             All::read(old, z, b);
-            old *= sums[b];
-            const std::size_t seen = b * All::wide - All::at(b);  // by the block before
-            for (std::size_t c = seen; c < All::wide; ++c) along += All::one(old, c);
+            All::write(old * sums[b], products, b);
         }
-        if (!(along > 0.0)) return restart(k);  // rounding has taken its sign
-        const double bend = std::fabs(error) / 2.0 + tiny;
-        const double d = 1.0 + grown * bend * along, part = grown * grown * bend / d;
+        for (const double product : products) all += product;
+        along[k] = all;
+    }
+
+    template <std::size_t n, bool fours>
+    TRUECAST_INLINE void learn_row(std::size_t k, double error) {
+        if (!(along[k] > 0.0)) return restart(k);  // rounding has taken its sign
+        double* const __restrict r = inverse.data() + k * n * n;
+        const double* const __restrict s = steps.data() + k * n;
+        const double grown = growth[k], bend = std::fabs(error) / 2.0 + tiny;
+        const double d = 1.0 + grown * bend * along[k], part = grown * grown * bend / d;
+        using All = Blocks<n, fours>;
+        typename All::Block sums[All::count], old;
+        for (std::size_t b = 0; b < All::count; ++b) All::read(sums[b], s, b);
         for (std::size_t i = 0; i < n; ++i) {
             const double by = part * s[i];
             typename All::Block made[All::count];
@@ -253,9 +269,15 @@ struct MatrixScaling {
             }
             for (std::size_t b = 0; b < All::count; ++b) All::write(made[b], r + i * n, b);
         }
-        double* const w = rows.data() + k * n;
+        double* const __restrict w = rows.data() + k * n;
         const double rate = error * grown / d;
-        for (std::size_t j = 0; j < n; ++j) w[j] = clip(w[j] + rate * s[j], -most, most);
+        typename All::Block moved[All::count];
+        for (std::size_t b = 0; b < All::count; ++b) {
+            All::read(old, w, b);
+            moved[b] = old + rate * sums[b];
+            All::clip_each(moved[b]);
+        }
+        for (std::size_t b = 0; b < All::count; ++b) All::write(moved[b], w, b);
     }
 };
 

@@ -370,7 +370,7 @@ struct ClassGuard : Guard {
     // The last resort, if moves lead nowhere: a height that all tilts pass in cells of the arc that
     // can sum to 1. Each class says a point of its cell or of the one below.
     void level(ClassPlaced& to, Key unit) {
-        const Key cell = unit / 4;
+        const Key cell = std::max(unit / 4, arc_end / static_cast<Key>(Levels::most_cells));
         const auto cells = static_cast<std::size_t>(arc_end / cell);
         std::vector<double> tilts;
         for (std::size_t k = 0; k < count(); ++k)

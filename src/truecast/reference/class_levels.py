@@ -27,9 +27,10 @@ class Levels:
 
     def __init__(self, tilts: Sequence[Sequence[float]]) -> None:
         self.cells = len(tilts[0]) - 1
-        self.digits = (self.cells - 1).bit_length() + (len(tilts) - 1).bit_length()
+        self.digits = self.cells.bit_length() + (len(tilts) - 2).bit_length()
         keys = range(0, END + 1, END // self.cells)
         self.places = [int(forecast_at(key) * WHOLE) for key in keys]
+        self.finest = (62 - (self.places[1] - 1).bit_length()) // 2
         samples = [(-tilt, k, i) for k, row in enumerate(tilts) for i, tilt in enumerate(row)]
         self.order = [(k, i) for _, k, i in sorted(samples)]
         self.rank = [[0] * len(row) for row in tilts]
@@ -37,7 +38,7 @@ class Levels:
             self.rank[k][i] = r
 
     def find(self) -> tuple[int, list[int]]:
-        """The class that has its sample at the height, and a crossing of each class."""
+        """The class that has a sample at the height, and a crossing of each class."""
         low, high = 0, len(self.order)  # odd, even
         while high - low > 1:
             middle = (low + high) // 2
@@ -45,7 +46,7 @@ class Levels:
         who, sample = self.order[low]
         left = self.crossings(low)
         left[who] = [sample, sample + 1]
-        for k in range(len(left)):
+        for k in reversed(range(len(left))):
             while k != who and len(left[k]) > 1:
                 half = len(left[k]) // 2
                 lower, upper = left[k][:half], left[k][half:]
@@ -54,7 +55,7 @@ class Levels:
         return who, [one[0] for one in left]
 
     def crossings(self, height: int) -> list[list[int]]:
-        """Of each class, if so many samples are above."""
+        """Of each class, if this number of samples is above."""
         found = []
         for row in self.rank:
             above = [True, *(rank < height for rank in row), False]
@@ -62,26 +63,50 @@ class Levels:
         return found
 
     def is_odd(self, choices: Sequence[Sequence[int]]) -> bool:
-        """Whether the ways to choose, with a sum of at most 1, are odd in number."""
-        sums = {0}  # those with oddly many ways to them
-        for crossings in choices[:-1]:
-            further: set[int] = set()
-            for x in crossings:
-                for s in sums:
-                    if (more := s + self.place(x)) <= WHOLE:
-                        further ^= {self.cut(more)}
-            sums = further
-        return sum(s + self.place(x) <= WHOLE for s in sums for x in choices[-1]) % 2 == 1
+        """Whether the ways to choose, with a sum of at most 1, are odd in number.
+
+        The bits of `sums` are the sums with an odd number of ways to them in which no class is
+        above 1/2. If one is, those of `left` are what it leaves, less the others.
+        """
+        odd = 0
+        for scale in {0, *(self.scale(x) for each in choices for x in each if self.is_high(x))}:
+            sums, left, most = 1, 0, 1 << (self.digits - scale)
+            for each in choices:
+                sums_before, left_before = sums, left
+                backwards = int(f"{sums:0{most + 1}b}"[::-1], 2)
+                sums = left = 0
+                for x in each:
+                    if not self.is_high(x):
+                        by = self.units(self.place(x), scale)
+                        sums ^= sums_before << by
+                        left ^= left_before >> by
+                    elif self.scale(x) == scale:
+                        left ^= backwards >> (most - self.units(WHOLE - self.place(x), scale))
+                sums &= (2 << most) - 1
+            odd += left.bit_count() + (sums.bit_count() if scale == 0 else 0)
+        return odd % 2 == 1
+
+    def counts(self, choice: Sequence[int]) -> bool:
+        """Whether one way counts: its sum is at most 1, or nearly."""
+        high = [x for x in choice if self.is_high(x)]
+        scale = self.scale(high[0]) if high else 0
+        room = WHOLE - self.place(high[0]) if high else WHOLE
+        others = sum(self.units(self.place(x), scale) for x in choice if not self.is_high(x))
+        return len(high) < 2 and others <= self.units(room, scale)
 
     def place(self, crossing: int) -> int:
         """The lower end of its cell."""
         return self.places[max(crossing - 1, 0)]
 
-    def cut(self, total: int) -> int:
-        """Down to a multiple of a power of two, at most 2^-digits of a root.
+    def is_high(self, crossing: int) -> bool:
+        """Whether it is above 1/2."""
+        return self.place(crossing) > WHOLE // 2
 
-        That of the sum, or of what it lacks of 1.
-        """
-        nearer = min(total, WHOLE - total)
-        zeros = (nearer.bit_length() - 1) // 2 + 31 - self.digits
-        return total if nearer == 0 or zeros <= 0 else total >> zeros << zeros
+    def scale(self, high: int) -> int:
+        """The last one that has what this crossing leaves of 1: up to 4^-scale."""
+        left = WHOLE - self.place(high)
+        return min((62 - (left - 1).bit_length()) // 2, self.finest) if left else self.finest
+
+    def units(self, length: int, scale: int) -> int:
+        """Of 2^-(digits + scale), so that they are as short on the arc near 0 as elsewhere."""
+        return length >> (62 - self.digits - scale)

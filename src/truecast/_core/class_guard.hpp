@@ -137,11 +137,11 @@ struct ClassGuard : Guard {
         for (std::size_t k = 0; k < count(); ++k) to.shares[k] = share(to.of, k, aim[k], angles[k]);
         Verdict found = judge(to, more);
         if (!found.fits) {
-            if (!ascend(to, unit, coarse_moves * count(), more))
-                ascend(to, 1, fine_moves * count(), more + 1.0 / parts);
+            const bool moved = ascend(to, unit, coarse_moves * count(), more) ||
+                               ascend(to, 1, fine_moves * count(), more + 1.0 / parts);
             const double left = all_left(more);
             found = judge(to, left);
-            if (!found.fits) {
+            if (!found.fits && !moved) {
                 level(to, unit);
                 found = judge(to, left);
             }

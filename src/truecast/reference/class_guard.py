@@ -95,9 +95,9 @@ class ClassGuard(ArcGuard):
             found, moves = self.ascend(names, shares, step, COARSE * len(shares), more)
             if not found:
                 shares[:] = [self.share_at(names, k, s.p, 1) for k, s in enumerate(shares)]
-                _, further = self.ascend(names, shares, 1, FINE * len(shares), more + 1 / PARTS)
+                found, further = self.ascend(names, shares, 1, FINE * len(shares), more + 1 / PARTS)
                 moves += further
-            if not self.row_fits(shares, left):
+            if not found and not self.row_fits(shares, left):
                 shares = self.level(names, step // 4)
         over = self.row_worst(shares) - self.budget * sum(s.price for s in shares) - left
         spill = self.round_up(over) if over > 0 else 0.0

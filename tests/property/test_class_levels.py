@@ -91,12 +91,13 @@ def test_a_way_counts_if_it_sums_to_one_or_nearly(data: st.DataObject) -> None:
     cells = 1 << digits
     levels = Levels(np.zeros((classes, cells + 1)).tolist())
     xs = [data.draw(st.integers(0, cells + 1)) for _ in range(data.draw(st.integers(1, 3)))]
-    # the others: what is left of 1, shared out, so that the sum is nearly 1
+    # the others: what is left of 1, shared out, and the last takes all of it, or a little more
     left = WHOLE - sum(map(levels.place, xs))
     while len(xs) < classes:
-        part = max(left, 0) // (classes - len(xs)) * data.draw(st.integers(0, 3)) // 2
+        halves = data.draw(st.integers(0, 3)) if len(xs) < classes - 1 else 2
+        part = max(left, 0) // (classes - len(xs)) * halves // 2
         key = angle_of(min(part / WHOLE, 1.0)) / math.pi * cells
-        xs.append(round(key) + data.draw(st.integers(0, 1)))
+        xs.append(min(round(key) + data.draw(st.integers(0, 2)), cells + 1))
         left -= levels.place(xs[-1])
     above = sum(map(levels.place, xs)) - WHOLE
     if not levels.counts(xs):

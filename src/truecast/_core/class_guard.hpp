@@ -3,8 +3,9 @@
 //
 // A forecast p with the outcome j adds Sum price_k + 2 (tilt_j - Sum p_k tilt_k) to that sum. Where
 // all tilts agree the second part is 0, so mass goes from classes whose tilt is low to the one
-// whose tilt is highest, until the worst outcome fits. Everything else, the account, late outcomes
-// and the state, is that of the guard for one field.
+// whose tilt is highest, until the worst outcome fits. If that fails, class_levels.hpp finds where
+// they agree. Everything else, the account, late outcomes and the state, is that of the guard for
+// one field.
 #pragma once
 
 #include <algorithm>

@@ -285,7 +285,8 @@ nb::dict last(const ClassDesk& desk) {
 
 nb::tuple find_level(const Table2& tilts) {
     const std::size_t classes = tilts.shape(0), cells = tilts.shape(1) - 1;
-    require(classes >= 2 && cells >= 1 && cells <= Levels::most_cells && (cells & (cells - 1)) == 0,
+    require(classes >= 2 && classes <= 4096 && cells >= 1 && cells <= Levels::most_cells &&
+                (cells & (cells - 1)) == 0,
             "each of several classes needs a power of two of tilts, and one");
     const std::vector<double> all(tilts.data(), tilts.data() + classes * (cells + 1));
     const Levels::Found found = Levels(all, classes).find();

@@ -51,7 +51,7 @@ def test_all_patterns_of_above_and_below(classes: int, samples: int) -> None:
 
 @pytest.mark.slow("finds a level in 100,000 worlds, twice")
 @pytest.mark.parametrize(
-    ("classes", "samples", "values"), [(2, 5, 3), (3, 3, 3), (2, 9, 2), (5, 3, 2), (4, 2, 4)]
+    ("classes", "samples", "values"), [(2, 5, 3), (3, 3, 3), (5, 3, 2), (4, 2, 3)]
 )
 def test_a_level_always_exists(classes: int, samples: int, values: int) -> None:
     for tilts in worlds(classes, samples, values):

@@ -88,6 +88,7 @@ def flat(classes: int, cells: int) -> Levels:
     return Levels([[0.0] * (cells + 1)] * classes)
 
 
+@pytest.mark.slow("draws 40 crossings in each of 300 examples")
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_a_way_counts_if_it_sums_to_one_or_nearly(data: st.DataObject) -> None:

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 import truecast as tc
 from truecast.reference import class_guard
-from truecast.reference.guard import END, shape_at
+from truecast.reference.guard import END, EVERYONE, shape_at
 
 PART = 2.0**-20
 KNOTS = 1 << 12
@@ -93,13 +93,15 @@ def test_where_coarse_moves_run_out_a_few_fine_ones_do() -> None:
 
 
 def test_what_does_not_fit_is_spilled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Theorem 2 (a), where no move is allowed: only what is beyond all of the room is excess."""
+    """Theorem 2 (a), with neither moves nor levels: only what is beyond the room is excess."""
     monkeypatch.setattr(class_guard, "COARSE", 0)
     monkeypatch.setattr(class_guard, "FINE", 0)
     guard = class_guard.ClassGuard(3, budget=1.05, start=200.0)
     hints = np.random.default_rng(1).dirichlet(np.full(3, 0.4), 60)
     spilled = 0
     for hint in hints:
+        as_hinted = [guard.share_at((EVERYONE,), k, p, 1) for k, p in enumerate(hint.tolist())]
+        monkeypatch.setattr(guard, "level", lambda *_, shares=as_hinted: shares)
         row = guard.place_row(hint.tolist())
         left = guard.room()
         beyond = row.w - 1.05 * row.price - left

@@ -3,8 +3,9 @@
 //
 // A forecast p with the outcome j adds Sum price_k + 2 (tilt_j - Sum p_k tilt_k) to that sum. Where
 // all tilts agree the second part is 0, so mass goes from classes whose tilt is low to the one
-// whose tilt is highest, until the worst outcome fits. Everything else, the account, late outcomes
-// and the state, is that of the guard for one field.
+// whose tilt is highest, until the worst outcome fits. If that fails, class_levels.hpp finds where
+// they agree. Everything else, the account, late outcomes and the state, is that of the guard for
+// one field.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "class_levels.hpp"
 #include "guard.hpp"
 
 namespace truecast {
@@ -64,7 +66,7 @@ struct Tops : Guard {
 // The field of class k in group g is `groups[g * K + k]`, and likewise among `tops`.
 struct ClassGuard : Guard {
     // Moves between two classes: with the keys of hints, and then with keys as fine as there are.
-    static constexpr std::size_t coarse_moves = 8, fine_moves = 64;  // for each class
+    std::size_t coarse_moves = 8, fine_moves = 64;  // for each class
     static constexpr int halvings = 46;
 
     Members classes;            // of everyone: their fields
@@ -93,6 +95,8 @@ struct ClassGuard : Guard {
         ClassGuard made_(count(), budget, nudges);
         static_cast<Balance&>(made_) = *this;
         made_.pushes = pushes;
+        made_.coarse_moves = coarse_moves;
+        made_.fine_moves = fine_moves;
         made_.groups.clear();
         made_.tops.groups.clear();
         for (const std::uint32_t g : fields_of(some)) {
@@ -150,10 +154,14 @@ struct ClassGuard : Guard {
         for (std::size_t k = 0; k < count(); ++k) to.shares[k] = share(to.of, k, aim[k], angles[k]);
         Verdict found = judge(to, more);
         if (!found.fits) {
-            if (!ascend(to, unit, coarse_moves * count(), more))
-                ascend(to, 1, fine_moves * count(), more + 1.0 / parts);
+            const bool moved = ascend(to, unit, coarse_moves * count(), more) ||
+                               ascend(to, 1, fine_moves * count(), more + 1.0 / parts);
             const double left = all_left(more);
             found = judge(to, left);
+            if (!found.fits && !moved) {
+                level(to, unit);
+                found = judge(to, left);
+            }
             if (!found.fits) to.spill = parts_up(found.worst - budget * found.price - left);
         }
         to.worst = parts_up(found.worst);
@@ -274,7 +282,10 @@ struct ClassGuard : Guard {
 
     Share share(const Members& of, std::size_t k, double p, Key unit) {
         const double angle = angle_of(p);
-        const Key key = key_near(angle, unit);
+        return share_at(of, k, p, angle, key_near(angle, unit));
+    }
+
+    Share share_at(const Members& of, std::size_t k, double p, double angle, Key key) {
         for (std::size_t i = 0; i < of.size(); ++i)
             groups[number(of[i], k)].field.look(key, ways[number(i, k)]);
         return share(of, k, p, angle);
@@ -371,6 +382,51 @@ struct ClassGuard : Guard {
         }
         look(to);
         return fits;
+    }
+
+    // The last resort, if moves lead nowhere: a height that all tilts pass in cells of the arc that
+    // can sum to 1. Each class says a point of its cell or of the one below.
+    void level(ClassPlaced& to, Key unit) {
+        const Key cell = std::max(unit / 4, arc_end / static_cast<Key>(Levels::most_cells));
+        const auto cells = static_cast<std::size_t>(arc_end / cell);
+        std::vector<double> tilts;
+        for (std::size_t k = 0; k < count(); ++k)
+            for (Key key = 0; key <= arc_end; key += cell) tilts.push_back(tilt_at(to.of, k, key));
+        const auto [who, crossings] = Levels(tilts, count()).find();
+        const double height = tilts[who * (cells + 1) + crossings[who]];
+        std::vector<double> low, high;
+        double least = 0.0, most = 0.0;
+        for (const std::size_t crossing : crossings) {
+            const std::size_t from =
+                crossing > cells ? cells : std::max(crossing, std::size_t{2}) - 2;
+            low.push_back(forecast_at(static_cast<Key>(from) * cell));
+            high.push_back(forecast_at(static_cast<Key>(std::min(crossing, cells)) * cell));
+            least += low.back();
+            most += high.back();
+        }
+        const double part = std::clamp((1.0 - least) / (most - least), 0.0, 1.0);
+        for (std::size_t k = 0; k < count(); ++k) {
+            const double said = low[k] + part * (high[k] - low[k]);
+            const Key end = std::min(static_cast<Key>(crossings[k]) * cell, arc_end);
+            const bool inside = k != who && crossings[k] > 0 && crossings[k] <= cells;
+            const Key key = inside ? passes(to.of, k, end - cell, end, height, said > 0.5) : end;
+            to.shares[k] = share_at(to.of, k, said, angle_of(said), key);
+        }
+    }
+
+    double tilt_at(const Members& of, std::size_t k, Key key) {
+        return share_at(of, k, forecast_at(key), 0.0, key).tilt;
+    }
+
+    // Of the two neighbouring keys between which the tilt passes this height, the one above it, or
+    // the one below.
+    Key passes(const Members& of, std::size_t k, Key from, Key to, double height, bool above) {
+        const bool falls = tilt_at(of, k, from) >= tilt_at(of, k, to);
+        while (to - from > 1) {
+            const Key middle = from + (to - from) / 2;
+            ((tilt_at(of, k, middle) > height) == falls ? from : to) = middle;
+        }
+        return falls == above ? from : to;
     }
 
     // The ways to the keys of `aim`, in all fields of these groups: where they begin.

@@ -299,12 +299,27 @@ nb::dict last(const ClassDesk& desk) {
     return all;
 }
 
+nb::tuple find_level(const Table2& tilts) {
+    const std::size_t classes = tilts.shape(0), cells = tilts.shape(1) - 1;
+    require(classes >= 2 && classes <= 4096 && cells >= 1 && cells <= Levels::most_cells &&
+                (cells & (cells - 1)) == 0,
+            "each of several classes needs a power of two of tilts, and one");
+    const std::vector<double> all(tilts.data(), tilts.data() + classes * (cells + 1));
+    const Levels::Found found = Levels(all, classes).find();
+    nb::list crossings;
+    for (const std::size_t crossing : found.crossings) crossings.append(crossing);
+    return nb::make_tuple(found.who, crossings);
+}
+
 }  // namespace
 
 }  // namespace classes
 
 void bind_classes(nb::module_& m) {
     using namespace classes;
+    m.def("find_level", &find_level, "tilts"_a,
+          "The class whose sample is at the height, and a crossing of each class "
+          "(class_levels.hpp).");
     m.attr("CLASS_TICKETS") = described_tickets();
     m.attr("NUDGE") = described(Nudge().entries());
     nb::class_<ClassDesk, DeskBase>(m, "ClassDesk")
@@ -366,6 +381,14 @@ void bind_classes(nb::module_& m) {
         .def_prop_ro(
             "notes", [](const ClassDesk& d) { return d.hint.notes(); },
             "How many numbers a ticket keeps beside its scores.")
+        .def(
+            "limit_moves",
+            [](ClassDesk& d, std::size_t coarse, std::size_t fine) {
+                d.guard.coarse_moves = coarse;
+                d.guard.fine_moves = fine;
+            },
+            "coarse"_a, "fine"_a,
+            "Between two classes, for each of them: so that the last resort can be tested.")
         .def_prop_ro("last", &last,
                      "Of the last forecast: tilts and keys of the classes, how many moves between "
                      "two of them it took, and the account (class_guard.hpp).")

@@ -9,9 +9,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
+from functools import cache
+from itertools import accumulate
 from typing import NamedTuple
 
-from truecast.reference.guard import EVERYONE, PARTS, ArcGuard, Field, Number, key_near, spacing
+from truecast.reference.class_levels import Levels
+from truecast.reference.guard import (
+    END,
+    EVERYONE,
+    PARTS,
+    ArcGuard,
+    Field,
+    Number,
+    forecast_at,
+    key_near,
+    spacing,
+)
 
 __all__ = ["ClassGuard", "Row", "Share"]
 
@@ -82,15 +95,20 @@ class ClassGuard(ArcGuard):
             found, moves = self.ascend(names, shares, step, COARSE * len(shares), more)
             if not found:
                 shares[:] = [self.share_at(names, k, s.p, 1) for k, s in enumerate(shares)]
-                _, further = self.ascend(names, shares, 1, FINE * len(shares), more + 1 / PARTS)
+                found, further = self.ascend(names, shares, 1, FINE * len(shares), more + 1 / PARTS)
                 moves += further
+            if not found and not self.row_fits(shares, left):
+                shares = self.level(names, step // 4)
         over = self.row_worst(shares) - self.budget * sum(s.price for s in shares) - left
         spill = self.round_up(over) if over > 0 else 0.0
         return Row(tuple(shares), self.round_up(self.row_worst(shares)), spill, moves, names)
 
     def share_at(self, names: tuple[Hashable, ...], k: int, p: float, step: int) -> Share:
         """What a class adds to the account if p is said of it."""
-        key = key_near(p, step)
+        return self.share_for(names, k, p, key_near(p, step))
+
+    def share_for(self, names: tuple[Hashable, ...], k: int, p: float, key: int) -> Share:
+        """The same, for a key that need not be the nearest."""
         field = sum(self.phi((name, k), key) for name in names)
         tilt = field + len(names) * self.own(key) * (0.5 - p)
         return Share(p, key, tilt, len(names) * p * (1 - p) * self.own(key))
@@ -158,6 +176,61 @@ class ClassGuard(ArcGuard):
             good = good or fits
             start, to = (start, middle) if fits or not rises else (middle, to)
         return look(to)[0]
+
+    # The last resort.
+
+    def level(self, names: tuple[Hashable, ...], cell: int) -> list[Share]:
+        """Where all tilts pass one height, in cells of the arc that can sum to 1."""
+        keys = range(0, END + 1, cell)
+        tilts = [self.tilts(names, k, keys) for k in self.classes]
+        who, crossings = Levels(tilts).find()
+        height, last = tilts[who][crossings[who]], len(keys) - 1
+        low = [forecast_at(keys[last if x > last else max(x - 2, 0)]) for x in crossings]
+        high = [forecast_at(keys[min(x, last)]) for x in crossings]
+        least, most = sum(low), sum(high)
+        part = min(max((1 - least) / (most - least), 0.0), 1.0)
+        shares = []
+        for k, x in enumerate(crossings):
+            p = low[k] + part * (high[k] - low[k])
+            key = keys[min(x, last)]
+            if k != who and 0 < x <= last:
+                key = self.passes(names, k, (key - cell, key), height, above=p > 0.5)
+            shares.append(self.share_for(names, k, p, key))
+        return shares
+
+    def tilts(self, names: tuple[Hashable, ...], k: int, keys: range) -> list[float]:
+        """Of a class, wherever it says the forecast of a key: sums of rise below, of fall above."""
+        knots = sorted(
+            (q, r) for name in names for q, r in self.residuals((name, k)).items() if r != 0
+        )
+        above = [0.0, *accumulate(float(r * self.shape(q)[1]) for q, r in reversed(knots))]
+        below, passed, found = 0.0, 0, []
+        for key in keys:
+            while passed < len(knots) and knots[passed][0] <= key:
+                below += float(knots[passed][1] * self.shape(knots[passed][0])[0])
+                passed += 1
+            up, down = (float(x) for x in self.shape(key))
+            own = len(names) * up * down * (0.5 - forecast_at(key))
+            found.append(down * below + up * above[len(knots) - passed] + own)
+        return found
+
+    def passes(
+        self,
+        names: tuple[Hashable, ...],
+        k: int,
+        ends: tuple[int, int],
+        height: float,
+        *,
+        above: bool,
+    ) -> int:
+        """Of two neighbouring keys with the height between them, the one above it or below."""
+        tilt = cache(lambda key: self.share_for(names, k, forecast_at(key), key).tilt)
+        start, end = ends
+        falls = tilt(start) >= tilt(end)
+        while end - start > 1:
+            middle = (start + end) // 2
+            start, end = (middle, end) if (tilt(middle) > height) == falls else (start, middle)
+        return start if falls == above else end
 
     # The account.
 

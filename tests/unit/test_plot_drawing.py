@@ -509,8 +509,8 @@ def test_no_legend_covers_a_certificate_or_a_distance(size: tuple[float, float])
 
 
 @pytest.mark.parametrize("size", SIZES[-2:])
-def test_the_line_of_the_witness_is_explained(size: tuple[float, float]) -> None:
-    assert "line: the error's witness" in draw("where wavy", size).axes[0].get_title()
+def test_the_line_of_weights_is_explained(size: tuple[float, float]) -> None:
+    assert "line: how much they count" in draw("where wavy", size).axes[0].get_title()
 
 
 def test_names_of_groups_keep_some_letters_in_small_pictures() -> None:

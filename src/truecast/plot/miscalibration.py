@@ -29,7 +29,7 @@ from truecast.tally import Tally, as_tally
 __all__ = ["Miscalibration", "miscalibration"]
 
 TOO_LOW_HIGH = COLORS[0], COLORS[2]
-_POINTS = 512  # of the witness, at most
+_POINTS = 512  # of the line, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,9 +158,9 @@ class Miscalibration:
         brier = f"{self.brier:.{digits}f}"
         return [
             f"smooth calibration error {error}, Brier score {brier}\n"
-            "bars: outcomes \N{MINUS SIGN} forecasts; line: the error's witness",
-            f"smCE {error}, Brier {brier}\nbars: outcomes \N{MINUS SIGN} forecasts\nline: the "
-            "error's witness",
+            "bars: outcomes \N{MINUS SIGN} forecasts; line: how much they count",
+            f"smCE {error}, Brier {brier}\nbars: outcomes \N{MINUS SIGN} forecasts\nline: how "
+            "much they count",
             f"smCE {error}, Brier {brier}",
         ]
 

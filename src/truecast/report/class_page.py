@@ -280,8 +280,8 @@ def _certificate(certificate: ClassCertificate) -> list[Markup]:
         f"The distances of the {count(len(certificate.classes))} classes to perfect calibration "
         f"sum to at most {figure(certificate.per_round)} a round over these {rounds(made)}{worst}: "
         "proved, not estimated, whatever caused the outcomes.",
-        f"The recalibrator allows itself {figure(certificate.a_priori / max(made, 1))} a round, "
-        "and never exceeds that, whatever the outcomes.",
+        f"At worst this could be {figure(certificate.a_priori / max(made, 1))} a round, whatever "
+        "the outcomes: that is proved, too.",
         "This covers these rounds together, and each class by itself: not any single round, not "
         "future ones, and not whole rows. It does not say that the forecasts are sharp: for that, "
         f"read the Brier score, {figure(certificate.brier)}.",

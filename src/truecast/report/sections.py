@@ -200,7 +200,6 @@ def _list(items: Sequence[str]) -> list[Markup]:
 def _where(finding: Finding) -> list[Markup]:
     """Return where it is off; with recalibrated forecasts, the diagram is in another section."""
     sentences = where_sentences(finding)
-    base = ", its base included," if finding.miscalibration.base else ""
     caption = tag(
         "figcaption",
         *(
@@ -210,7 +209,8 @@ def _where(finding: Finding) -> list[Markup]:
             "too high: outcomes minus forecasts, in percentage points of all rounds.  ",
         ),
         *(("Shaded: a stretch that is off beyond chance. ",) if finding.marked else ()),
-        f"Weighted by the line below{base} they add up to the smooth calibration error.",
+        "Each gap times its weight below, added up, is the smooth calibration error. Where the "
+        "weights are above the grey line, forecasts were too low on balance; below it, too high.",
     )
     picture_of_gaps = tag(
         "figure",
@@ -323,7 +323,7 @@ def _evidence(course: TimeCourse) -> list[Markup]:
         after = _key("green line"), "the same of the recalibrated forecasts. "
     key = tag(
         "figcaption",
-        "Evidence, on a logarithmic scale: what became of 1 in bets against the forecasts. ",
+        "Evidence, on a logarithmic scale: what a stake of 1 became in bets against the forecasts. ",
         "Dashed: the threshold of an alarm. ",
         *((_key("band"), "when it began. ") if course.evidence.alarm is not None else ()),
         *after,

@@ -104,7 +104,7 @@ def forecast(
     \b
     Examples:
       truecast forecast outcomes.csv -o forecasts.csv
-      truecast forecast trips.csv --outcome late --forecaster bent-grid > forecasts.csv
+      truecast forecast trips.csv --outcome late --forecaster bent-grid > out.csv
       seq 1000 | awk '{print $1 % 2}' | truecast forecast - -o forecasts.csv
     """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
     out = None if output in (None, "-") else Path(output)

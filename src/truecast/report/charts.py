@@ -89,7 +89,7 @@ def reliability_chart(diagram: ReliabilityDiagram, label: str) -> Markup:
 
 
 def miscalibration_chart(picture: Miscalibration, label: str) -> Markup:
-    """Return where forecasts were too low (bars up) or too high (down), with their weights below."""
+    """Return where forecasts were too low (bars up) or too high (down), and weights below."""
     low, high = picture.edges[[0, -1]].tolist()
     top, bottom, roof, floor = 26.0, 226.0, 294.0, 384.0
     x = scale(low, high, _LEFT, _RIGHT)

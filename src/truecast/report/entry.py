@@ -120,7 +120,7 @@ def html_report(
         forecasts and outcomes over time. With a tally, a `truecast.report.RunningCourse` of the
         same rounds.
     certificate
-        Of the recalibrator or forecaster: adds what is proved so far, and how large it could be at worst.
+        Of the recalibrator or forecaster: adds what is proved so far and at worst.
     title, source, outcome, score, group
         Names of the page, the file and the columns (of several classes, with commas between them).
         They are shown unchanged, never as markup.

@@ -323,8 +323,8 @@ def _evidence(course: TimeCourse) -> list[Markup]:
         after = _key("green line"), "the same of the recalibrated forecasts. "
     key = tag(
         "figcaption",
-        "Evidence, on a logarithmic scale: what a stake of 1 became in bets against the forecasts. ",
-        "Dashed: the threshold of an alarm. ",
+        "Evidence, on a logarithmic scale: what a stake of 1 became in bets against the ",
+        "forecasts. Dashed: the threshold of an alarm. ",
         *((_key("band"), "when it began. ") if course.evidence.alarm is not None else ()),
         *after,
     )

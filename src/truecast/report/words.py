@@ -100,8 +100,8 @@ def _evidence(course: TimeCourse, evidence: EvidenceOverTime | None, which: str)
     found = evidence.alarm.in_words(f"about {course.when(evidence.since)}")
     return (
         f"Alarm on {course.when(evidence.came)}: bets against {which} turned a stake of 1 into "
-        f"more than {evidence.threshold:.3g}. If forecasts are right, the chance that this ever happens is "
-        f"at most {ALPHA:.0%}. As far as can be told, {found}."
+        f"more than {evidence.threshold:.3g}. If forecasts are right, the chance that this ever "
+        f"happens is at most {ALPHA:.0%}. As far as can be told, {found}."
     )
 
 

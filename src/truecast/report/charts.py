@@ -116,13 +116,24 @@ def miscalibration_chart(picture: Miscalibration, label: str) -> Markup:
     return chart(label, _WIDTH, floor + 44, parts)
 
 
-def group_strip(error: float, high: float, most: float, label: str) -> Markup:
-    """Return a group's error as a dot, over a bar of what chance gives."""
+def group_strip(
+    error: float,
+    high: float,
+    most: float,
+    label: str,
+    *,
+    off: bool = True,
+    after: float | None = None,
+) -> Markup:
+    """Return a group's error as a dot, filled if it is `off`, over a bar of what chance gives."""
     x = scale(0.0, most or 1.0, 5.0, 155.0)
     bar = None
     if not math.isnan(high):
         bar = tag("path", d=box(5.0, 6.0, float(x(high)), 14.0), class_="band")
-    parts = (bar, rule(5.0, 2.0, 5.0, 18.0), dot(x(error), 10.0, "4"))
+    dots = [dot(x(error), 10.0, "4", "dot" if off else "dot open")]
+    if after is not None:
+        dots.append(dot(x(after), 10.0, "4", "dot after"))
+    parts = (bar, rule(5.0, 2.0, 5.0, 18.0), *dots)
     return tag("svg", *parts, viewBox="0 0 160 20", role="img", aria_label=label)
 
 
@@ -172,7 +183,7 @@ def evidence_chart(course: TimeCourse, label: str) -> Markup:
         left, right = float(x(first.earliest)), float(x(first.latest))
         began = [tag("path", d=box(left, top, max(right, left + 1.0), bottom), class_="band")]
         height = float(y(min(math.log10(min(first.alarm.evidence, 1e30)), high)))
-        began.append(dot(x(first.came), height, "4"))
+        began.append(dot(x(first.came), height, "4", "dot alarm"))
     threshold = float(y(math.log10(first.threshold)))
     parts = [
         text(0, 12, "evidence", kind="label"),

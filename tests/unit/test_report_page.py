@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import truecast as tc
 from rounds import columns, rounds
+from truecast.plot.style import PALETTE
 from truecast.report import HtmlReport, RunningCourse, html_report
 from truecast.report.glossary import entries
 
@@ -693,3 +694,17 @@ def test_pictures_of_any_rounds_stay_in_their_frames(rows: list[tuple[int, float
     ).replace("nance", "")
     assert all(-0.1 <= value <= 520 for value in coordinates(page.html))
     Tree(page.html)
+
+
+def test_colours_of_pictures_are_those_of_plots() -> None:
+    """What means the same has the same colour: each is written down once."""
+    style = next(text for _, text in tree().all("style"))
+    used = set(re.findall(r"var\(--([\w-]+)\)", style))
+    said = re.findall(r"--([\w-]+): (#\w+)", style)
+    assert {*PALETTE} < used
+    for name, pair in PALETTE.items():
+        assert [value for each, value in said if each == name] == [
+            *pair,
+            pair[0],
+        ]  # light, dark, paper
+    assert used - {"shadow"} == {name for name, _ in said}

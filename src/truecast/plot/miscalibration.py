@@ -13,7 +13,7 @@ from truecast.measures.scores import brier_score
 from truecast.measures.smooth import SmoothWitness, smooth_calibration_witness
 from truecast.plot.spread import even_edges, frozen, in_bins
 from truecast.plot.style import (
-    COLORS,
+    TOO_LOW_HIGH,
     decimals,
     few_ticks,
     ink,
@@ -28,7 +28,6 @@ from truecast.tally import Tally, as_tally
 
 __all__ = ["Miscalibration", "miscalibration"]
 
-TOO_LOW_HIGH = COLORS[0], COLORS[2]
 _POINTS = 512  # of the line, at most
 
 

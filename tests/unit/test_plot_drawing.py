@@ -245,8 +245,8 @@ def test_a_diagram_shows_curve_band_histograms_and_scores() -> None:
     legend = [text.get_text() for text in axes.get_legend().texts]
     assert legend == [
         "off beyond chance",
-        "forecasts too low",
-        "forecasts too high",
+        "range of forecasts, too low",
+        "range of forecasts, too high",
         "90 % if calibrated",
         "best increasing curve (CORP)",
     ]
@@ -333,8 +333,8 @@ def test_rare_events_fill_the_picture() -> None:
     axes = weighted.draw().axes[0]
     assert "weight 1500" in axes.get_title()
     assert [text.get_text() for text in axes.get_legend().texts] == [
-        "forecasts too low",
-        "forecasts too high",
+        "range of forecasts, too low",
+        "range of forecasts, too high",
         "best increasing curve (CORP)",
     ]
 
@@ -499,8 +499,8 @@ def test_before_and_after_share_one_legend_with_all_lines(size: tuple[float, flo
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.texts] == [
         "off beyond chance",
-        "forecasts too low",
-        "forecasts too high",
+        "range of forecasts, too low",
+        "range of forecasts, too high",
         "90 % if calibrated",
         "best increasing curve (CORP)",
     ]

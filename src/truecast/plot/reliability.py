@@ -189,7 +189,7 @@ class ReliabilityDiagram:
     def _name_ranges(self, axes: Any, ways: dict[str, str]) -> None:
         """Name colours and shapes that are seen, for the legend."""
         seen = {"too high" if part.gap < 0 else "too low" for part in self.ranges}
-        names = {f"forecasts {way}": (ways[way], "o") for way in ways if way in seen}
+        names = {f"range of forecasts, {way}": (ways[way], "o") for way in ways if way in seen}
         if any(part.off for part in self.ranges):
             names["off beyond chance"] = ink(axes), "D"
         for name, (color, marker) in names.items():

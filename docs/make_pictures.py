@@ -22,15 +22,14 @@ import numpy as np
 
 import truecast as tc
 from truecast.arena.curves import Curve, Curves, Panel
-from truecast.plot.style import COLORS, GREY, name_ends, new_figure
+from truecast.plot.style import BLUE, COLORS, GREEN, GREY, ORANGE, PALETTE, name_ends, new_figure
 from truecast.reference.arc import kernel
 
 HERE = Path(__file__).parent
-BLUE, GREEN, ORANGE = COLORS[:3]
 INK = "#1f2733"
 #: what colours become on a light page and on a dark one, where they can be seen better
 LIGHT = {GREY: "#7d7d7d", COLORS[4]: "#b07a00", COLORS[5]: "#3a8fc6"}
-DARK = {INK: "#dde1e8", BLUE: "#5aaeea", GREEN: "#35c39a", ORANGE: "#f58b3c", GREY: "#a3a3a3"}
+DARK = {INK: "#dde1e8", GREY: "#a3a3a3"} | dict(PALETTE.values())
 STYLE = {
     **dict.fromkeys(
         ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK

@@ -127,13 +127,14 @@ def _sample_report() -> str:
     late, scores = [int(row["outcome"]) for row in rows], [float(row["score"]) for row in rows]
     recalibrator = tc.Recalibrator()
     known_at = range(5, len(rows) + 5)
-    after = recalibrator.forecast_many(scores, late, known_at=known_at)
+    airports = [row["airport"] for row in rows]
+    after = recalibrator.forecast_many(scores, late, groups=airports, known_at=known_at)
     return tc.html_report(
         late,
         scores,
         after=after,
         certificate=recalibrator.certificate,
-        groups=[row["airport"] for row in rows],
+        groups=airports,
         times=[row["date"] for row in rows],
         title="Late flights",
         source="examples/scores.csv",

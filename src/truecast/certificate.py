@@ -177,7 +177,7 @@ class ArcCertificate(_Proved):
                     if self.unresolved
                     else []
                 ),
-                f"  its budget allows         <= {self._promise}",
+                f"  at worst it could be      <= {self._promise}",
                 f"  the paper, 2 sqrt(T) + 1     {self.paper:,.4f}",
                 f"  Brier score                  {self.brier:.6f} {_SCORE}",
             ]

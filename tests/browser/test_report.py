@@ -260,3 +260,24 @@ def test_it_can_be_read_without_a_script(visit: Any) -> None:
     assert page.locator("#verdict .verdict p").first.is_visible()
     assert page.locator(FIGURES).first.locator(".hit title").count() > 30
     assert not page.locator("#tip").is_visible()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_small_pictures_are_in_line_under_titles_of_any_length(
+    browser: Any, tmp_path: Path, size: str
+) -> None:
+    rng = np.random.default_rng(1)
+    names = ["no", "a name of forty letters, or a few of them", "yes", "abc " * 15, "d", "e"]
+    rows = rng.dirichlet(np.ones(6), 500)
+    y = [names[rng.choice(6, p=row)] for row in rows]
+    file = html_report(y, rows, labels=names, resamples=20).save(tmp_path / "page.html")
+    width, height = SIZES[size]
+    page = browser.new_page(viewport={"width": width, "height": height})
+    page.goto(file.as_uri())
+    seen = page.evaluate("""() => [...document.querySelectorAll(".multiples figure")].map((f) =>
+        [f, f.querySelector("svg")].map((e) => Math.round(e.getBoundingClientRect().top)))""")
+    page.close()
+    assert len(seen) == 6
+    lines = {top for top, _ in seen}
+    assert len(lines) < 6
+    assert len({tuple(place) for place in seen}) == len(lines)  # a line of figures, one of pictures

@@ -303,6 +303,24 @@ def test_pages_before_and_after() -> None:
     tally, later = (tc.ClassTally.from_predictions(y, some, labels=NAMES) for some in (p, after))
     same = tc.html_report(tally, after=later, certificate=r.certificate, resamples=20)
     assert same.html == page.html
+    sides = [
+        {
+            name: tc.ClassTally.from_predictions(
+                [came for came, place in zip(y, GROUPS, strict=True) if place == name],
+                some[[place == name for place in GROUPS]],
+                labels=NAMES,
+            )
+            for name in dict.fromkeys(GROUPS)
+        }
+        for some in (p, after)
+    ]
+    by_place = tc.html_report(y, p, labels=NAMES, groups=GROUPS, **options).html
+    counted = {"groups": sides[0], "groups_after": sides[1]}
+    del options["after"]
+    assert tc.html_report(tally, after=later, **counted, **options).html == by_place
+    assert "Groups before and after recalibration" in by_place
+    brier = tc.measure(sides[1]["a"]).brier.score
+    assert f"<td>{brier:.3f}" in by_place
     for wrong, told in (
         ({"after": after[:-1]}, "must have a row for each of the 300 outcomes"),
         ({"after": tc.ClassTally.from_predictions(y[:-1], p[:-1], labels=NAMES)}, "300 rounds"),
@@ -395,6 +413,8 @@ def test_a_class_that_is_right_on_average_is_said_to_be_off_where_it_is() -> Non
     y = (rng.random(4_000) < np.where(p > 0.5, 0.65, 0.35)).astype(int)
     found = find_classes(tc.ClassTally.from_predictions(y, np.column_stack([1 - p, p])), 99)
     assert any(
-        said.startswith("Where 1 was forecast with 0.8 or more, 80\xa0% on average, it came in 6")
+        said.startswith(
+            "Where 1 was forecast with 80\xa0% or more, 80\xa0% on average, it came in 6"
+        )
         for said in found.sentences
     )

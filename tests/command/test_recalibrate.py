@@ -557,7 +557,12 @@ def test_groups_are_told_before_and_after_with_their_certificates(known: list[st
             expected = [measure(some["y"], some[column]) for column in ("p", "recalibrated")]
             assert list(one[kind].values()) == pytest.approx(expected)
         assert one["learned"] == one["certificate"]["rounds"] == len(some)
-    text = run(*command).stdout
+    text = run(*command, "--report", "page.html").stdout
+    page = Path("page.html").read_text()
+    assert "Groups before and after recalibration" in page
+    for one in found:
+        assert f'<bdi class="name">{one["group"]}</bdi>' in page
+        assert f"<td>{one['smooth_calibration_error']['recalibrated']:.4f}</td>" in page
     proved = found[0]["certificate"]["per_round"]
     assert re.search(rf"^B +{found[0]['learned']} .* {proved:.4f}$", text, re.MULTILINE)
     both = json.loads(run(*command, "--by", "half", "--json").stdout)["groups"]

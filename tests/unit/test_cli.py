@@ -25,7 +25,7 @@ def read(path: Path) -> list[list[str]]:
         return list(csv.reader(file))
 
 
-@pytest.mark.parametrize("name", ["aosa", "bent", "horizon-free", "arc"])
+@pytest.mark.parametrize("name", ["aosa", "bent-grid", "horizon-free", "arc"])
 def test_forecasts_and_certificate_of_a_csv(tmp_path: Path, name: str) -> None:
     y = np.random.default_rng(2).integers(0, 2, 500)
     source, target = tmp_path / "outcomes.csv", tmp_path / "forecasts.csv"
@@ -34,7 +34,7 @@ def test_forecasts_and_certificate_of_a_csv(tmp_path: Path, name: str) -> None:
     assert result.exit_code == 0, result.output
     f = {
         "aosa": tc.AlmostOneStepAhead(horizon=500),
-        "bent": tc.BentGrid(horizon=500),
+        "bent-grid": tc.BentGrid(horizon=500),
         "horizon-free": tc.HorizonFree(),
         "arc": tc.Arc(),
     }[name]
@@ -48,6 +48,15 @@ def test_forecasts_and_certificate_of_a_csv(tmp_path: Path, name: str) -> None:
     assert result.stdout == f"{f}\n{f.certificate}\n{hindsight}\nforecasts written to {target}\n"
     assert f"{f.certificate.bound:,.4f}" in result.stdout
     assert f"2 sqrt(T) + 1     {2 * 500**0.5 + 1:,.4f}" in result.stdout
+
+
+def test_the_old_name_of_a_forecaster_works_and_says_the_new_one() -> None:
+    names = "bent", "bent-grid"
+    old, new = (run("forecast", "-", "--forecaster", name, text="0\n1\n") for name in names)
+    assert old.exit_code == new.exit_code == 0
+    assert old.stdout == new.stdout
+    assert old.stderr == f"--forecaster bent is now --forecaster bent-grid\n{new.stderr}"
+    assert "bent-grid" in tc.arena.FORECASTERS  # its name there
 
 
 def test_standard_input_to_standard_output_keeps_the_certificate_apart() -> None:
@@ -124,8 +133,8 @@ def test_the_outcome_column_can_be_named() -> None:
         ("y\n", [], "standard input has a header but no rows"),
         ("0\n", ["--grid", "0"], "--grid must be a whole number from 1 to 16777216, got 0"),
         ("0\n", ["--horizon", "-3"], "--horizon must be a whole number from 1"),
-        ("0\n", ["--forecaster", "bent", "--grid", "3"], "grid must be even"),
-        ("0\n", ["--forecaster", "bent", "--at", "middle"], "--at is not for bent"),
+        ("0\n", ["--forecaster", "bent-grid", "--grid", "3"], "grid must be even"),
+        ("0\n", ["--forecaster", "bent-grid", "--at", "middle"], "--at is not for bent-grid"),
         (
             "0\n",
             ["--forecaster", "horizon-free", "--cell", "walk"],

@@ -71,6 +71,7 @@ def test_what_is_neither(name: str) -> None:
         ),
         ({"y": DECISIONS, "prediction": DECISIONS, "p": CHANCES, "place": WORDS}, "y", "p"),
         ({"age": CHANCES, "is_fraud": DECISIONS, "p": CHANCES}, "is_fraud", "p"),
+        ({"confidence": CHANCES, "n": WORDS, "is_correct": DECISIONS}, "is_correct", "confidence"),
         ({"clickedAd": DECISIONS, "click_id": DECISIONS[:1] * 4, "p": CHANCES}, "clickedAd", "p"),
     ],
 )
@@ -128,6 +129,17 @@ def test_long_names_are_cut_in_the_middle() -> None:
         FileError, match=f"no column '{'a' * 29}\N{HORIZONTAL ELLIPSIS}{'b' * 28}' "
     ):
         guess("f", ["y", "p"], scores=["a" * 200 + "b" * 200])
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_what_is_inside_objects_is_said_not_to_be_read(tmp_path: Path, kind: str) -> None:
+    frame = pl.DataFrame({"id": WORDS, "result": [{"p": p} for p in CHANCES], "y": DECISIONS})
+    path = str(tmp_path / f"f.{kind}")
+    (frame.write_ndjson if kind == "jsonl" else frame.write_parquet)(path)
+    told = "Only fields at the top of a row are read, not those inside result$"
+    for taken in ({}, {"group": "id"}):
+        with open_table(path) as table, pytest.raises(FileError, match=told):
+            guess("f", table.columns, sample=table.sample, **taken)
 
 
 def test_two_columns_of_zeros_and_ones_are_not_told_apart_by_such_words(tmp_path: Path) -> None:

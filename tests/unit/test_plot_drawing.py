@@ -8,13 +8,14 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.style
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PathCollection
-from matplotlib.colors import to_rgb, to_rgba
+from matplotlib.colors import to_hex, to_rgb, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
 from matplotlib.text import Text
@@ -249,7 +250,13 @@ def test_a_diagram_shows_curve_band_histograms_and_scores() -> None:
     assert np.array_equal(curve.get_xdata()[::2], shown.curve.lower)
     assert np.array_equal(curve.get_ydata()[1::2], shown.curve.rate)
     legend = [text.get_text() for text in axes.get_legend().texts]
-    assert legend[:3] == ["off beyond chance", "mean outcome in a range", "90 % if calibrated"]
+    assert legend == [
+        "off beyond chance",
+        "range of forecasts, too low",
+        "range of forecasts, too high",
+        "90 % if calibrated",
+        "best increasing curve (CORP)",
+    ]
     assert f"3,000 rounds, Brier score {shown.brier.score:.4f}" in axes.get_title()
     assert f"{shown.brier.miscalibration:.4f} miscal" in axes.get_title()
     ones, zeros = (patch.get_data() for patch in axes.patches if isinstance(patch, StepPatch))
@@ -270,9 +277,15 @@ def test_a_diagram_shows_curve_band_histograms_and_scores() -> None:
     assert corners[:, 1].max() == pytest.approx(shown.band.upper.max())
 
 
+def _dots(axes: Any) -> list[PathCollection]:
+    """The dots that are drawn; others are there for the legend only."""
+    found = [part for part in axes.collections if isinstance(part, PathCollection)]
+    return [part for part in found if len(part.get_offsets())]
+
+
 def test_dots_are_as_large_as_their_ranges() -> None:
     shown, axes = made("diagram of three"), draw("diagram of three", (7, 5)).axes[0]
-    dots = [part for part in axes.collections if isinstance(part, PathCollection)]
+    dots = _dots(axes)
     places = np.concatenate([np.asarray(part.get_offsets()) for part in dots])
     expected = np.array(
         [(part.forecast, part.rate, part.rounds / shown.total) for part in shown.ranges]
@@ -291,11 +304,16 @@ def test_dots_are_as_large_as_their_ranges() -> None:
 
 def test_ranges_that_are_off_look_different() -> None:
     shown, axes = made("diagram of wavy"), draw("diagram of wavy", (7, 5)).axes[0]
-    dots = {part.get_label(): part for part in axes.collections if isinstance(part, PathCollection)}
-    off = [(part.forecast, part.rate) for part in shown.ranges if part.off]
-    assert 2 < len(off) < len(shown.ranges)
-    assert np.asarray(dots["off beyond chance"].get_offsets()) == pytest.approx(np.array(off))
-    assert len(dots["mean outcome in a range"].get_offsets()) == len(shown.ranges) - len(off)
+    found = {}
+    for dots in _dots(axes):
+        look = to_hex(dots.get_facecolor()[0]).upper(), len(dots.get_paths()[0].vertices) < 10
+        found[look] = [tuple(place) for place in np.asarray(dots.get_offsets()).tolist()]
+    expected: dict[tuple[str, bool], list[tuple[float, float]]] = {}
+    for part in shown.ranges:  # as on the page: the colour is the direction, a diamond is off
+        look = style.PALETTE["orange" if part.gap < 0 else "blue"][0], part.off
+        expected.setdefault(look, []).append((part.forecast, part.rate))
+    assert found == expected
+    assert len(found) == 4
     (curve,) = (line for line in axes.lines if line.get_label() == "best increasing curve (CORP)")
     assert curve.get_linewidth() < 1
 
@@ -322,7 +340,8 @@ def test_rare_events_fill_the_picture() -> None:
     axes = weighted.draw().axes[0]
     assert "weight 1500" in axes.get_title()
     assert [text.get_text() for text in axes.get_legend().texts] == [
-        "mean outcome in a range",
+        "range of forecasts, too low",
+        "range of forecasts, too high",
         "best increasing curve (CORP)",
     ]
 
@@ -396,7 +415,7 @@ def test_groups_are_shown_with_chance_and_the_rest_is_counted() -> None:
     assert len(axes.containers[0]) == 30
     assert axes.get_xlabel().endswith("and 170 more groups")
     assert [bar.get_width() for bar in axes.containers[0]] == shown.chance_high[:30].tolist()
-    filled = next(line for line in axes.lines if line.get_markerfacecolor() == style.COLORS[2])
+    filled = next(line for line in axes.lines if line.get_markerfacecolor() == style.BLUE)
     assert filled.get_xdata().tolist() == shown.error[:30][shown.adjusted[:30] < 0.05].tolist()
     assert 5 < len(filled.get_xdata()) < 15
     hollow = next(line for line in axes.lines if line.get_markerfacecolor() == "none")
@@ -478,7 +497,8 @@ def test_before_and_after_share_one_legend_with_all_lines(size: tuple[float, flo
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.texts] == [
         "off beyond chance",
-        "mean outcome in a range",
+        "range of forecasts, too low",
+        "range of forecasts, too high",
         "90 % if calibrated",
         "best increasing curve (CORP)",
     ]
@@ -511,8 +531,8 @@ def test_no_legend_covers_a_certificate_or_a_distance(size: tuple[float, float])
 
 
 @pytest.mark.parametrize("size", SIZES[-2:])
-def test_the_line_of_the_witness_is_explained(size: tuple[float, float]) -> None:
-    assert "line: the error's witness" in draw("where wavy", size).axes[0].get_title()
+def test_the_line_of_weights_is_explained(size: tuple[float, float]) -> None:
+    assert "line: how much they count" in draw("where wavy", size).axes[0].get_title()
 
 
 def test_names_of_groups_keep_some_letters_in_small_pictures() -> None:

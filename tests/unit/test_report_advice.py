@@ -298,7 +298,7 @@ def test_the_certificate_says_what_is_proved_and_what_not() -> None:
         "estimated, " in proved
     )
     assert promised.startswith(
-        f"The forecaster allows itself {certificate.a_priori / 5000:.4f} on average over 5,000 "
+        f"At worst this could be {certificate.a_priori / 5000:.4f} on average over 5,000 "
     )
     assert "not any single one, and not future ones" in beside
     assert beside.endswith(f"read the Brier score, {certificate.brier:.4f}.")

@@ -56,6 +56,16 @@ def report() -> HtmlReport:
             "y_true must be a mapping from groups to tallies",
         ),
         (
+            partial(html_report, TALLY, groups={"a": TALLY}, groups_after={"a": TALLY}),
+            "groups_after must be a mapping from groups to tallies, beside `groups` and `after`",
+        ),
+        (
+            partial(
+                html_report, TALLY, groups={"a": TALLY}, after=TALLY, groups_after={"b": TALLY}
+            ),
+            "groups_after must have the same groups as `groups`",
+        ),
+        (
             partial(html_report, {"a": TALLY, "b": TALLY}, groups={"g": TALLY}),
             "groups must have a mapping from groups to tallies for each score",
         ),

@@ -9,6 +9,7 @@ import re
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
+from itertools import takewhile
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 import truecast as tc
 from rounds import columns, rounds
+from truecast.plot.style import PALETTE
 from truecast.report import HtmlReport, RunningCourse, html_report
 from truecast.report.glossary import entries
 
@@ -232,7 +234,8 @@ def test_ranges_are_those_of_the_rounds() -> None:
 
 
 def test_groups_are_those_of_the_rounds() -> None:
-    rows = {row[0]: row[1:] for row in tree().rows("Groups")}
+    page = html_report(Y, P, groups=GROUPS, group="side", resamples=20)
+    rows = {row[0]: row[1:] for row in Tree(page.html).rows("Groups")}
     overview = tc.plot.group_overview(Y, P, GROUPS)
     assert list(rows)[1:] == list(overview.names)
     for k, side in enumerate(overview.names):
@@ -245,6 +248,46 @@ def test_groups_are_those_of_the_rounds() -> None:
         assert (forecast, came) == (f"{P[inside].mean():.4f}", f"{Y[inside].mean():.4f}")
         assert brier == f"{np.mean((Y - P)[inside] ** 2):.4f}"
     assert next(iter(rows)) == "side"
+
+
+def test_groups_are_compared_before_and_after() -> None:
+    after = tc.Recalibrator().forecast_many(P, Y)
+    head, *rows = tree().rows("Groups before and after recalibration")
+    was, now = (tc.plot.group_overview(Y, p, GROUPS) for p in (P, after))
+    assert [head[0], *(row[0] for row in rows)] == ["side", *now.names]
+    dots = [a["class"] for a, _ in tree().all("circle") if a["r"] == "4"]
+    assert dots == ["dot", "dot after"] * 3
+    for k, (side, p_was, p_now, *rest) in enumerate(rows):
+        before, inside = was.names.index(side), side == GROUPS
+        assert p_was.endswith("*") == (was.adjusted[before] < 0.05)
+        assert p_now.endswith("*") == (now.adjusted[k] < 0.05)
+        sides = P[inside], after[inside]
+        errors = [f"{tc.smooth_calibration_error(Y[inside], p):.4f}" for p in sides]
+        briers = [f"{tc.brier_score(Y[inside], p):.4f}" for p in sides]
+        chance = f"{now.chance_high[k]:.4f}"
+        assert rest == [*errors, "", chance, *briers, f"{inside.sum():,}"]
+    said = [text for _, text in tree().all("p") if "adjusting for their number" in text]
+    assert [text.partition(":")[0] for text in said] == ["Before", "After"]
+
+
+@pytest.mark.slow("makes two reports")
+def test_groups_that_stay_off_are_in_headline_colour_and_advice() -> None:
+    y = np.tile([0, 1, 1, 1, 0, 0, 0, 1], 200)
+    side = np.tile(["up"] * 4 + ["down"] * 4, 200)
+    page = html_report(y, np.full(1600, 0.4), after=np.full(1600, 0.5), groups=side, resamples=99)
+    tallies = [
+        {name: tc.Tally.from_predictions(y[side == name], [p] * 800) for name in ("up", "down")}
+        for p in (0.4, 0.5)
+    ]
+    whole = [tc.Tally.from_predictions(y, [p] * 1600) for p in (0.4, 0.5)]
+    groups = {"groups": tallies[0], "groups_after": tallies[1]}
+    same = html_report(whole[0], after=whole[1], **groups, resamples=99)
+    assert same.html == page.html
+    assert page.verdicts["forecast"].endswith("on the whole, but 2 of 2 groups are off")
+    found = Tree(page.html)
+    assert any(a.get("class") == "verdict weak" for a, _ in found.all("div"))
+    (step,) = [text for _, text in found.all("li") if text.startswith("Look at ")]
+    assert "Its mean recalibrated forecast is 0.5" in step
 
 
 def test_before_and_after_stand_side_by_side() -> None:
@@ -387,7 +430,7 @@ def test_tiny_groups_are_not_listed() -> None:
     assert "too small to judge" not in page.html
 
 
-def test_the_base_of_the_witness_is_at_0_as_in_the_plot() -> None:
+def test_the_base_of_the_weights_is_the_grey_line_as_in_the_plot() -> None:
     where = tc.plot.miscalibration(Y, P, resamples=199)
     assert where.base != 0
     found = Tree(html_report(Y, P, resamples=199).html)
@@ -400,12 +443,16 @@ def test_the_base_of_the_witness_is_at_0_as_in_the_plot() -> None:
     line = np.interp(places[:, 0], x, where.draw().axes[0].lines[0].get_ydata())
     far = abs(line) > 0.05 * abs(line).max()
     assert ((places[:, 1] < ruled) == (line > 0))[far].all()
-    marks = {text: float(a["y"]) for a, text in found.all("text") if a.get("text-anchor") == "end"}
-    assert marks["0"] == pytest.approx(ruled + 4, abs=0.11)
-    assert any("grey line: its base, " in text for _, text in found.all("text"))
+    ends = [(a["y"], text) for a, text in found.all("text") if a.get("text-anchor") == "end"]
+    below = takewhile(lambda end: float(end[0]) > 290, reversed(ends))  # beside the weights
+    pairs = [(float(y) - 4, float(text.replace("\N{MINUS SIGN}", "-"))) for y, text in below]
+    heights, marks = np.array(pairs).T
+    slope, at_0 = np.polyfit(heights, marks, 1)
+    assert at_0 + slope * ruled == pytest.approx(where.base, abs=0.01)
+    assert at_0 + slope * places[0, 1] == pytest.approx(where.f[0], abs=0.01)
 
 
-def test_the_witness_is_that_of_the_plot() -> None:
+def test_the_weights_are_those_of_the_plot() -> None:
     found, where = (
         Tree(html_report(Y, P, resamples=199).html),
         tc.plot.miscalibration(Y, P, resamples=199),
@@ -647,3 +694,17 @@ def test_pictures_of_any_rounds_stay_in_their_frames(rows: list[tuple[int, float
     ).replace("nance", "")
     assert all(-0.1 <= value <= 520 for value in coordinates(page.html))
     Tree(page.html)
+
+
+def test_colours_of_pictures_are_those_of_plots() -> None:
+    """What means the same has the same colour: each is written down once."""
+    style = next(text for _, text in tree().all("style"))
+    used = set(re.findall(r"var\(--([\w-]+)\)", style))
+    said = re.findall(r"--([\w-]+): (#\w+)", style)
+    assert {*PALETTE} < used
+    for name, pair in PALETTE.items():
+        assert [value for each, value in said if each == name] == [
+            *pair,
+            pair[0],
+        ]  # light, dark, paper
+    assert used - {"shadow"} == {name for name, _ in said}

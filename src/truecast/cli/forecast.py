@@ -28,6 +28,18 @@ if TYPE_CHECKING:
 _ROWS = 1 << 16
 
 
+class _Names(click.Choice[str]):
+    """Names of forecasters; an old one works for one more release."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, context: click.Context | None
+    ) -> str:
+        if value == "bent":
+            say("--forecaster bent is now --forecaster bent-grid")
+            value = "bent-grid"
+        return super().convert(value, param, context)
+
+
 @click.command(cls=Once)
 @arguments("file")
 @click.option(
@@ -39,10 +51,10 @@ _ROWS = 1 << 16
 @arguments("outcome")
 @click.option(
     "--forecaster",
-    type=click.Choice(["aosa", "bent", "horizon-free", "arc"]),
+    type=_Names(["aosa", "bent-grid", "horizon-free", "arc"]),
     default="aosa",
     show_default=True,
-    help="aosa: the paper's Almost-One-Step-Ahead. bent: about half its bound. "
+    help="aosa: the paper's Almost-One-Step-Ahead. bent-grid: about half its bound. "
     "arc: the smallest bound without a horizon. "
     "horizon-free: a larger bound, but a small certificate on easy outcomes.",
 )
@@ -62,7 +74,7 @@ _ROWS = 1 << 16
 @click.option(
     "--cell",
     type=click.Choice(["walk", "lowest", "highest"]),
-    help="Which open cell aosa and bent forecast in.  [default: walk]",
+    help="Which open cell aosa and bent-grid forecast in.  [default: walk]",
 )
 @arguments("json", "outcome_cells", "skip_bad")
 def forecast(
@@ -92,7 +104,7 @@ def forecast(
     \b
     Examples:
       truecast forecast outcomes.csv -o forecasts.csv
-      truecast forecast trips.csv --outcome late --forecaster bent > forecasts.csv
+      truecast forecast trips.csv --outcome late --forecaster bent-grid > out.csv
       seq 1000 | awk '{print $1 % 2}' | truecast forecast - -o forecasts.csv
     """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
     out = None if output in (None, "-") else Path(output)
@@ -139,14 +151,14 @@ def _built(name: str, options: dict[str, Any], rounds: int) -> Forecaster:
     if name in ("horizon-free", "arc"):
         _refuse_options(name, options)
         return tc.HorizonFree() if name == "horizon-free" else tc.Arc()
-    if name == "bent":
+    if name == "bent-grid":
         _refuse_options(name, {"at": options["at"]})
     else:
         options |= {"at": options["at"] or "lower"}
     if options["horizon"] is None and options["grid"] is None:
         options["horizon"] = rounds
     given = {option: value for option, value in options.items() if value is not None}
-    return tc.BentGrid(**given) if name == "bent" else tc.AlmostOneStepAhead(**given)
+    return tc.BentGrid(**given) if name == "bent-grid" else tc.AlmostOneStepAhead(**given)
 
 
 def _refuse_options(name: str, options: dict[str, Any]) -> None:

@@ -393,6 +393,7 @@ def _compared(
         "y_true": {score: found.scores[score]},
         "after": found.scores[after],
         "groups": found.groups.get(score),
+        "groups_after": found.groups.get(after),
         "times": course_of_file(str(out), both, found.rows, time=time, after=True),
     }
 
@@ -415,5 +416,9 @@ def _compared_classes(
             some = (replace(part, p=part.p[columns] if done.known else part.p) for part in parts)
             found.append(class_tallies(str(out), side, some))
     before, after = found
-    groups = before.groups or None
-    return before.rows, {"y_true": before.tally, "after": after.tally, "groups": groups}
+    return before.rows, {
+        "y_true": before.tally,
+        "after": after.tally,
+        "groups": before.groups or None,
+        "groups_after": after.groups or None,
+    }

@@ -330,7 +330,7 @@ def _why(monitor: Monitor) -> str:
     """Why the interval may begin at 0 although there is an alarm."""
     if not monitor.alarms or monitor.smooth_error().lower > 0:
         return ""
-    return "; evidence finds errors that are too small for this interval"
+    return "; the alarm holds all the same: it can find smaller errors than this interval can show"
 
 
 def _parts(monitor: Monitor) -> tuple[str, Mapping[str | int, Evidence]]:

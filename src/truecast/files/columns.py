@@ -38,7 +38,7 @@ _OUTCOMES = _words(
 _EVENTS = _words(  # what outcomes of practice are called, if they are 0 and 1 and the only such
     "fraud fraudulent churn churned default defaulted click clicked conversion converted "
     "purchase purchased bought spam subscribed cancelled canceled returned readmitted survived "
-    "died disease failed failure approved accepted attrition"
+    "died disease failed failure approved accepted attrition correct late delayed"
 )
 _LETTERS = {"score": _words("p"), "outcome": _words("y")}  # names by themselves
 # what may stand beside such a letter
@@ -320,7 +320,8 @@ def _likely(
             reason = f"has no column of probabilities: name one with {how.spelled(option)}"
             raise FileError(
                 name,
-                f"{reason}; it has {_listed(columns)}. For outcomes alone, see `truecast forecast`",
+                f"{reason}; it has {_listed(columns)}. For outcomes alone, see `truecast forecast`"
+                f"{_inside(columns, sample)}",
             )
         return others[0]
     found = [column for column in others if _suggests(column, option)]
@@ -347,7 +348,27 @@ def _likely(
         return only
     reason = f"has no column whose name suggests the {option}: name it with {how.spelled(option)}"
     perhaps = "" if only is None else f", perhaps {brief(shown(only))}"
-    raise FileError(name, f"{reason}{perhaps}; it has {_listed(others)}")
+    raise FileError(name, f"{reason}{perhaps}; it has {_listed(others)}{_inside(others, sample)}")
+
+
+def _inside(columns: Sequence[str], sample: Sample | None) -> str:
+    """Say which columns hold objects, as in JSON: what is asked for may be inside one."""
+    if sample is None or len(columns) != len(set(columns)):
+        return ""
+    frame = sample(columns)
+    nested = [column for column, values in zip(columns, frame, strict=True) if _nested(values)]
+    if not nested:
+        return ""
+    return f". Only fields at the top of a row are read, not those inside {_listed(nested)}"
+
+
+def _nested(values: pl.Series) -> bool:
+    import polars as pl
+
+    if values.dtype != pl.String:  # Parquet
+        return values.dtype.is_nested()
+    text = values.drop_nulls()
+    return len(text) > 0 and text.str.starts_with("{").all()
 
 
 def _only_zeros_and_ones(others: list[str], at: list[int], frame: pl.DataFrame) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -90,7 +89,7 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
         """The energy of the forecasts so far, computed from the tally. O(knots)."""
         return energy_of(self.tally)
 
-    def a_priori(self, rounds: int) -> Fraction:
+    def a_priori(self, rounds: int) -> float:
         """The bound on CalDist after this many rounds that is proved before the first.
 
         0.54 sqrt(T) for the lower distance, plus `splitting_gap`, which the distance may add.
@@ -98,9 +97,9 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
         """
         rounds = _check.whole_number("rounds", rounds, least=0, most=_check.MOST_ROUNDS)
         if rounds > _MOST_CLAIMED:
-            return Fraction(rounds)
+            return float(rounds)
         lower = LOWER_DISTANCE * math.sqrt(_most_energy(rounds)) * _UP
-        return min(Fraction(rounds), Fraction((lower + splitting_gap(rounds)) * _UP))
+        return min(float(rounds), (lower + splitting_gap(rounds)) * _UP)
 
     @property
     def certificate(self) -> ArcCertificate:
@@ -115,7 +114,7 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
             bound=min(
                 float(self.rounds), (energy.lower_distance + splitting_gap(self.rounds)) * _UP
             ),
-            a_priori=float(self.a_priori(self.rounds)),
+            a_priori=self.a_priori(self.rounds),
             brier=_brier(tally),
         )
 

@@ -93,7 +93,7 @@ def _draw_legend(left: Any, right: Any) -> None:
     figure = left.figure
     wanted = sorted(named, key=importance)
     width, height = (72 * side / figure.dpi for side in (figure.bbox.width, figure.bbox.height))
-    lines = min(2, int(max(0, height - _DIAGRAMS) / 2 / LINE))
+    lines = min(3, int(max(0, height - _DIAGRAMS) / 2 / LINE))
     for number in range(len(wanted), 0, -1):
         shown = wanted[:number]
         if columns := _columns(shown, lines, width):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -234,7 +235,7 @@ def _promised(player: Any, rounds: int) -> float:
     """
     if isinstance(player, Guard | Recalibrator):
         return Guard(budget=player.config["budget"]).a_priori(rounds)
-    return round_up(player.a_priori(rounds))
+    return round_up(Fraction(player.a_priori(rounds)))
 
 
 def _distance(

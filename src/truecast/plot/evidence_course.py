@@ -12,7 +12,7 @@ from truecast import _check
 from truecast.errors import InputError
 from truecast.monitor import Finding, Monitor
 from truecast.plot.spread import frozen
-from truecast.plot.style import COLORS, GREY, ink, label, new_figure, quiet, tidy
+from truecast.plot.style import BLUE, GREY, ORANGE, ink, label, new_figure, quiet, tidy
 
 __all__ = ["EvidenceCourse", "evidence_course"]
 
@@ -73,8 +73,8 @@ class EvidenceCourse:
         axes = new_figure(5.2, 3.4).add_subplot() if axes is None else axes
         where = self.round if self.times is None else self.times
         low, high = (np.clip(each, _LEAST, _MOST) for each in (self.low, self.high))
-        axes.fill_between(where, low, high, color=COLORS[0], alpha=0.35, lw=0)
-        axes.plot(where, high, color=COLORS[0], lw=1.2)
+        axes.fill_between(where, low, high, color=BLUE, alpha=0.35, lw=0)
+        axes.plot(where, high, color=BLUE, lw=1.2)
         axes.axhline(self.threshold, color=ink(axes), ls="--", lw=1)
         self._draw_alarms(axes)
         axes.set_yscale("log")
@@ -90,12 +90,12 @@ class EvidenceCourse:
     def _draw_alarms(self, axes: Any) -> None:
         for alarm in self.alarms[:200]:
             height = min(max(alarm.evidence, _LEAST), _MOST)
-            axes.plot([self.at(alarm.round)], [height], "o", color=COLORS[2], ms=4.5)
+            axes.plot([self.at(alarm.round)], [height], "o", color=ORANGE, ms=4.5)
         said = self.said
         if said is None:
             return
         axes.axvspan(self.at(said.earliest), self.at(said.latest), color=GREY, alpha=0.25, lw=0)
-        axes.axvline(self.at(said.since), color=COLORS[2], lw=1, ls=":")
+        axes.axvline(self.at(said.since), color=ORANGE, lw=1, ls=":")
 
     def _titles(self) -> list[str]:
         said = self.said

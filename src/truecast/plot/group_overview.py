@@ -18,7 +18,7 @@ from truecast.measures.scores import brier_score
 from truecast.measures.smooth import smooth_calibration_error
 from truecast.plot.spread import frozen
 from truecast.plot.style import (
-    COLORS,
+    BLUE,
     GREY,
     few_ticks,
     fitting,
@@ -89,8 +89,8 @@ class GroupOverview:
         axes.barh(at, high, min(0.62, 9 * shown / height), color=GREY, alpha=0.4, lw=0, zorder=2)
         axes.plot(self.chance[:shown], at, ls="", marker="|", ms=6, color=GREY, zorder=3)
         off = self.adjusted[:shown] < 0.05
-        for chosen, fill, color in ((off, COLORS[2], COLORS[2]), (~off, "none", COLORS[0])):
-            style = {"ls": "", "marker": "o", "ms": 5, "mfc": fill, "mec": color, "mew": 1.3}
+        for chosen, fill in ((off, BLUE), (~off, "none")):
+            style = {"ls": "", "marker": "o", "ms": 5, "mfc": fill, "mec": BLUE, "mew": 1.3}
             axes.plot(error[chosen], at[chosen], zorder=4, **style)
         axes.set_xlim(0, 1.06 * float(np.nanmax(np.append(error, high))) or 1.0)
         axes.set_ylim(shown - 0.4, -0.6)

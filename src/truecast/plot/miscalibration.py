@@ -13,7 +13,7 @@ from truecast.measures.scores import brier_score
 from truecast.measures.smooth import SmoothWitness, smooth_calibration_witness
 from truecast.plot.spread import even_edges, frozen, in_bins
 from truecast.plot.style import (
-    COLORS,
+    TOO_LOW_HIGH,
     decimals,
     few_ticks,
     ink,
@@ -28,8 +28,7 @@ from truecast.tally import Tally, as_tally, distinct
 
 __all__ = ["Miscalibration", "miscalibration"]
 
-TOO_LOW_HIGH = COLORS[0], COLORS[2]
-_POINTS = 512  # of the witness, at most
+_POINTS = 512  # of the line, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,9 +157,9 @@ class Miscalibration:
         brier = f"{self.brier:.{digits}f}"
         return [
             f"smooth calibration error {error}, Brier score {brier}\n"
-            "bars: outcomes \N{MINUS SIGN} forecasts; line: the error's witness",
-            f"smCE {error}, Brier {brier}\nbars: outcomes \N{MINUS SIGN} forecasts\nline: the "
-            "error's witness",
+            "bars: outcomes \N{MINUS SIGN} forecasts; line: how much they count",
+            f"smCE {error}, Brier {brier}\nbars: outcomes \N{MINUS SIGN} forecasts\nline: how "
+            "much they count",
             f"smCE {error}, Brier {brier}",
         ]
 

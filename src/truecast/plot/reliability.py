@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,11 @@ from truecast.measures.finder import Stretch, Stretches, stretches
 from truecast.measures.uncertainty import Band, reliability_band
 from truecast.plot.spread import even_edges, in_bins
 from truecast.plot.style import (
-    COLORS,
+    BLUE,
+    BLUE_WASH,
     GREY,
     LEGEND,
+    TOO_LOW_HIGH,
     decimals,
     few_ticks,
     ink,
@@ -37,7 +40,6 @@ LINE = 14  # points that a line of the legend takes
 _STRIP = 0.28  # of the height: how much more the histograms take
 _FEW = 20  # forecasts between which nothing is drawn
 _BAND = 200  # resamples
-_OFF = COLORS[2]
 _CELLS = 1 << 10  # of what is shown, to be resampled
 _MOST_CELLS = 1 << 14  # of [0, 1]
 
@@ -86,9 +88,9 @@ class ReliabilityDiagram:
         """Draw the diagram on matplotlib axes, or on those of a new figure; return the figure.
 
         Dots are the ranges, at their mean forecasts and mean outcomes, sized by their share of the
-        rounds, each with its own Wilson interval. Ranges that are off beyond chance, after
-        adjusting for the search, have another colour and shape. The thin line is the best
-        increasing curve. The histograms below show forecasts with outcome 1 upwards and with
+        rounds, each with its own Wilson interval: blue if forecasts were too low, orange if too
+        high. Diamonds are off beyond chance, after adjusting for the search. The thin line is the
+        best increasing curve. The histograms below show forecasts with outcome 1 upwards and with
         outcome 0 downwards, on one scale. `within` limits the range of forecasts shown, so that a
         few extreme ones do not make the rest small; by default it is all edges.
         """
@@ -163,13 +165,15 @@ class ReliabilityDiagram:
     def _draw_curve(self, axes: Any) -> None:
         curve = self.curve
         ends = np.stack((curve.lower, curve.upper), axis=1).reshape(-1)
-        style = {"color": COLORS[0], "lw": 0.9, "alpha": 0.8, "zorder": 3}
+        style = {"color": BLUE, "lw": 0.9, "alpha": 0.8, "zorder": 3}
         name = "best increasing curve (CORP)"
         axes.plot(ends, np.repeat(curve.rate, 2), label=name, **style)
 
     def _draw_ranges(self, axes: Any) -> None:
-        for marked, color, marker in ((False, COLORS[0], "o"), (True, _OFF, "D")):
-            parts = [part for part in self.ranges if part.off == marked]
+        ways = dict(zip(("too low", "too high"), TOO_LOW_HIGH, strict=True))
+        for (way, color), marked in product(ways.items(), (False, True)):
+            here = (part for part in self.ranges if (part.gap < 0) == (way == "too high"))
+            parts = [part for part in here if part.off == marked]
             if not parts:
                 continue
             forecasts, rates, share = np.array(
@@ -178,9 +182,18 @@ class ReliabilityDiagram:
             if isinstance(self.total, int):
                 low, high = np.array([part.interval(self.level) for part in parts]).T
                 axes.vlines(forecasts, low, high, color=color, lw=1.2, zorder=4)
-            name = "off beyond chance" if marked else "mean outcome in a range"
-            style = {"color": color, "marker": marker, "lw": 0, "zorder": 5, "label": name}
+            style = {"color": color, "marker": "D" if marked else "o", "lw": 0, "zorder": 5}
             axes.scatter(forecasts, rates, s=12 + 160 * share, **style)
+        self._name_ranges(axes, ways)
+
+    def _name_ranges(self, axes: Any, ways: dict[str, str]) -> None:
+        """Name colours and shapes that are seen, for the legend."""
+        seen = {"too high" if part.gap < 0 else "too low" for part in self.ranges}
+        names = {f"range of forecasts, {way}": (ways[way], "o") for way in ways if way in seen}
+        if any(part.off for part in self.ranges):
+            names["off beyond chance"] = ink(axes), "D"
+        for name, (color, marker) in names.items():
+            axes.scatter([], [], s=28, color=color, marker=marker, lw=0, label=name)
 
     def _draw_histograms(self, axes: Any, bottom: float, height: float) -> None:
         middle = bottom - 0.55 * height
@@ -195,7 +208,7 @@ class ReliabilityDiagram:
         # over a curve that leaves
         axes.axhspan(bottom - height, bottom, color=axes.get_facecolor(), lw=0, zorder=5.5)
         most = max(self.ones.max(), self.zeros.max(), 1e-300)
-        for counts, up, color in ((self.ones, 1, COLORS[4]), (self.zeros, -1, COLORS[5])):
+        for counts, up, color in ((self.ones, 1, BLUE), (self.zeros, -1, BLUE_WASH)):
             bars = up * reach * (counts / most)
             axes.stairs(
                 middle + bars, self.edges, baseline=middle, fill=True, color=color, lw=0, zorder=6
@@ -218,7 +231,7 @@ class ReliabilityDiagram:
         named = dict(zip(labels, handles, strict=True))
         wanted = sorted(named, key=importance)
         most = min(
-            4 if width > 250 else 2 if width > 190 else 1, int(0.7 * height / (1 + _STRIP) / LINE)
+            5 if width > 250 else 2 if width > 190 else 1, int(0.7 * height / (1 + _STRIP) / LINE)
         )
         shown = wanted[:most]
         if not shown or width_of(max(shown, key=len), "small") > width - 48:
@@ -245,7 +258,7 @@ class ReliabilityDiagram:
 
 def importance(label: str) -> int:
     """Return the place of a label among those that need to be explained."""
-    order = ("off beyond", "mean outcome", "% if calibrated", "best increasing")
+    order = ("off beyond", "too low", "too high", "% if calibrated", "best increasing")
     return next(k for k, words in enumerate(order) if words in label)
 
 

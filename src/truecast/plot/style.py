@@ -11,11 +11,17 @@ from typing import Any
 import numpy as np
 
 __all__ = [
+    "BLUE",
+    "BLUE_WASH",
     "COLORS",
     "DASHES",
+    "GREEN",
     "GREY",
     "LEGEND",
     "MARKERS",
+    "ORANGE",
+    "PALETTE",
+    "TOO_LOW_HIGH",
     "clear",
     "decimals",
     "few_ticks",
@@ -30,8 +36,19 @@ __all__ = [
     "width_of",
 ]
 
+#: What means the same has the same colour, in plots and on the page: on light and on dark grounds.
+#: Plots take the first, which can be seen on both.
+PALETTE = {
+    "blue": ("#0072B2", "#56B4E9"),  # forecasts too low; the curve; what came true
+    "orange": ("#D55E00", "#F0953C"),  # forecasts too high; alarms
+    "green": ("#009E73", "#3CC79B"),  # recalibrated forecasts
+    "blue-wash": ("#A8CFE6", "#28557A"),  # what did not come true
+    "band": ("#D3DAE1", "#38424D"),  # chance
+}
+BLUE, ORANGE, GREEN, BLUE_WASH = (PALETTE[name][0] for name in list(PALETTE)[:4])
 # Okabe and Ito's, without black, which is lost on dark grounds, and yellow, which is on light ones
-COLORS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9")
+COLORS = (BLUE, GREEN, ORANGE, "#CC79A7", "#E69F00", "#56B4E9")
+TOO_LOW_HIGH = BLUE, ORANGE
 # 11, so that 66 pairs are all different
 MARKERS = ("o", "s", "^", "D", "v", "x", "+", "<", ">", "p", "*")
 DASHES = ("-", "--", "-.")

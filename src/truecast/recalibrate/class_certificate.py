@@ -91,7 +91,7 @@ class ClassCertificate:
                 f"    if rounds may be split          <= {self.lower_distance:,.4f}",
                 f"      of the top label              <= {self.top_distance:,.4f}",
                 f"    smooth errors, summed           <= {self.smooth_error:,.4f}",
-                f"  the budget allows                 <= {self.a_priori:,.4f}",
+                f"  at worst they could be            <= {self.a_priori:,.4f}",
                 f"  Brier score                          {self.brier:.6f} (0 to 2)",
             ]
         )

@@ -168,13 +168,14 @@ def _after(finding: Finding, later: Finding) -> Advice:
 
 
 def _groups(finding: Finding) -> list[Advice]:
-    overview = finding.groups
-    if overview is None or finding.after is not None or not (overview.adjusted < SIGNIFICANT).any():
+    overview = (finding.after or finding).groups
+    if overview is None or not (overview.adjusted < SIGNIFICANT).any():
         return []
     forecast = float(overview.mean_forecast[0])
     rate = float(overview.mean_outcome[0])
-    means = f"Its mean forecast is {probability(forecast)}, its mean outcome {probability(rate)}"
-    if _worth_it(finding):
+    which = "mean forecast" if finding.after is None else "mean recalibrated forecast"
+    means = f"Its {which} is {probability(forecast)}, its mean outcome {probability(rate)}"
+    if finding.after is None and _worth_it(finding):
         means += "; each group can be recalibrated separately (--by, or group= in Python)"
     return [Advice(join(("Look at ", name(overview.names[0]), ".")), f"{means}.")]
 

@@ -89,7 +89,7 @@ def reliability_chart(diagram: ReliabilityDiagram, label: str) -> Markup:
 
 
 def miscalibration_chart(picture: Miscalibration, label: str) -> Markup:
-    """Return where forecasts were too low (bars up) or too high (down), the witness below."""
+    """Return where forecasts were too low (bars up) or too high (down), and weights below."""
     low, high = picture.edges[[0, -1]].tolist()
     top, bottom, roof, floor = 26.0, 226.0, 294.0, 384.0
     x = scale(low, high, _LEFT, _RIGHT)
@@ -107,22 +107,33 @@ def miscalibration_chart(picture: Miscalibration, label: str) -> Markup:
             text(_LEFT - 6, y(mark) + 4, points_of(mark), "end")
             for mark in _with_room((most, 0.0, least), y)
         ),
-        text(0, roof - 12, _witness_title(picture), kind="label"),
+        text(0, roof - 12, "how much each gap counts", kind="label"),
         *_ruled(x, ticks(low, high), roof, floor),
-        *_witness(picture, x, roof, floor),
+        *_weights(picture, x, roof, floor),
         text(_MIDDLE, floor + 36, "forecast", "middle", "label"),
         *hits(picture.edges, x, top, floor, _miscalibration_tips(picture)),
     ]
     return chart(label, _WIDTH, floor + 44, parts)
 
 
-def group_strip(error: float, high: float, most: float, label: str) -> Markup:
-    """Return a group's error as a dot, over a bar of what chance gives."""
+def group_strip(
+    error: float,
+    high: float,
+    most: float,
+    label: str,
+    *,
+    off: bool = True,
+    after: float | None = None,
+) -> Markup:
+    """Return a group's error as a dot, filled if it is `off`, over a bar of what chance gives."""
     x = scale(0.0, most or 1.0, 5.0, 155.0)
     bar = None
     if not math.isnan(high):
         bar = tag("path", d=box(5.0, 6.0, float(x(high)), 14.0), class_="band")
-    parts = (bar, rule(5.0, 2.0, 5.0, 18.0), dot(x(error), 10.0, "4"))
+    dots = [dot(x(error), 10.0, "4", "dot" if off else "dot open")]
+    if after is not None:
+        dots.append(dot(x(after), 10.0, "4", "dot after"))
+    parts = (bar, rule(5.0, 2.0, 5.0, 18.0), *dots)
     return tag("svg", *parts, viewBox="0 0 160 20", role="img", aria_label=label)
 
 
@@ -172,7 +183,7 @@ def evidence_chart(course: TimeCourse, label: str) -> Markup:
         left, right = float(x(first.earliest)), float(x(first.latest))
         began = [tag("path", d=box(left, top, max(right, left + 1.0), bottom), class_="band")]
         height = float(y(min(math.log10(min(first.alarm.evidence, 1e30)), high)))
-        began.append(dot(x(first.came), height, "4"))
+        began.append(dot(x(first.came), height, "4", "dot alarm"))
     threshold = float(y(math.log10(first.threshold)))
     parts = [
         text(0, 12, "evidence", kind="label"),
@@ -296,24 +307,20 @@ def best_curve(curve: ReliabilityCurve, x: Scale, y: Scale) -> Markup:
     return line(ends, np.repeat(curve.rate, 2), x, y, "curve")
 
 
-def _witness(picture: Miscalibration, x: Scale, roof: float, floor: float) -> list[Markup]:
-    """Return the function above and below its base, a line at 0; a single point is a dot."""
-    swing = picture.f - picture.base
-    ends = _reach(swing)
+def _weights(picture: Miscalibration, x: Scale, roof: float, floor: float) -> list[Markup]:
+    """Return the weights of gaps above and below their base, a line; a single point is a dot."""
+    least, most = _reach(picture.f - picture.base)
+    ends = picture.base + least, picture.base + most
     y = scale(*ends, floor, roof)
     marks = [
         text(_LEFT - 6, y(mark) + 4, _mark(mark), "end")
         for mark in _with_room(tuple(ticks(*ends)), y)
     ]
-    curve = line(picture.p, swing, x, y, "weightline")
+    curve = line(picture.p, picture.f, x, y, "weightline")
     if len(picture.p) == 1:
-        curve = dot(x(picture.p[0]), y(swing[0]))
-    return [rule(_LEFT, y(0.0), _RIGHT, y(0.0)), *marks, curve]
-
-
-def _witness_title(picture: Miscalibration) -> str:
-    line = f"grey line: its base, {_mark(picture.base)}" if picture.base else "grey line: 0"
-    return f"the error\u2019s witness ({line})"
+        curve = dot(x(picture.p[0]), y(picture.f[0]))
+    base = y(picture.base)
+    return [rule(_LEFT, base, _RIGHT, base), *marks, curve]
 
 
 def _reliability_tips(diagram: ReliabilityDiagram) -> list[str | None]:

@@ -14,8 +14,14 @@ from truecast.measures.classes import ClassUncertainty, classwise_uncertainty
 from truecast.measures.families import Chance, chance_of
 from truecast.measures.finder import SIGNIFICANT, Stretch, stretches
 from truecast.report.class_groups import ClassGroups, find_class_groups
-from truecast.report.numerals import p_value, percent, probability, rounds
-from truecast.report.verdict import before_and_after, in_words, proved_kind
+from truecast.report.numerals import p_value, percent, rounds
+from truecast.report.verdict import (
+    before_and_after,
+    groups_off,
+    in_parts,
+    in_words,
+    proved_kind,
+)
 
 if TYPE_CHECKING:
     from truecast._check_classes import Label
@@ -99,7 +105,12 @@ class ClassFinding:
         if self.kind == "weighted":
             return "No verdict: chance was not simulated"
         _, headline = in_words(self.kind, self._how if self.kind == "off" else "")
-        return headline
+        return in_parts(headline, self.kind, self.off_in_parts)
+
+    @property
+    def off_in_parts(self) -> list[str]:
+        """In which groups forecasts are off, though they may be right on average."""
+        return [] if self.groups is None else groups_off(self.groups)
 
     @property
     def _how(self) -> str:
@@ -157,6 +168,7 @@ def find_classes(
     *,
     groups: Mapping[Any, ClassTally] | None = None,
     after: ClassTally | None = None,
+    groups_after: Mapping[Any, ClassTally] | None = None,
 ) -> ClassFinding:
     """Compute everything; with 0 resamples, without chance."""
     sure = top = confidence = None
@@ -172,7 +184,7 @@ def find_classes(
         top,
         confidence,
         find_class_groups(groups, resamples) if groups else None,
-        None if after is None else find_classes(after, resamples),
+        None if after is None else find_classes(after, resamples, groups=groups_after),
     )
 
 
@@ -194,7 +206,7 @@ def _listed(labels: tuple[Label, ...]) -> str:
 
 def _range(part: Stretch, tally: Tally) -> str:
     """Return from where to where a stretch goes, in words; ends that are those of all, without."""
-    low, high = (probability(end, 2) for end in (part.low, part.high))
+    low, high = (percent(end) for end in (part.low, part.high))
     if part.low == tally.p[0]:
         return f"{high} or less"
     return f"{low} or more" if part.high == tally.p[-1] else f"{low} to {high}"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from truecast._names import counted
 from truecast.measures.class_report import NOT_PROMISED
 from truecast.measures.classes import NOTIONS
 from truecast.measures.corp import reliability_curve
@@ -36,7 +35,16 @@ from truecast.report.sections import (
     tile,
 )
 from truecast.report.svg import bars, chart, line, rule, scale, text
-from truecast.report.tables import changes_table, flagged, framed, scores_changed, table_row
+from truecast.report.tables import (
+    CHANGED_GROUPS,
+    both_places,
+    changes_table,
+    flagged,
+    framed,
+    scores_changed,
+    table_row,
+)
+from truecast.report.verdict import colour
 from truecast.report.words import BEFORE, LATER, at_their_worst, score_sentence
 
 if TYPE_CHECKING:
@@ -54,6 +62,10 @@ _RESAMPLES = 100
 _BINS = 20
 _SHADES = 8
 _GROUPS = 40  # in the table
+_MARKED_GROUPS = (
+    "An asterisk marks groups with a class that is off beyond chance, allowing for all classes "
+    "and all groups."
+)
 _WIDTH, _LEFT, _TOP, _SIDE, _BELOW = 232.0, 30.0, 8.0, 196.0, 40.0
 
 
@@ -67,9 +79,10 @@ def class_sections(finding: ClassFinding, context: Context) -> list[Markup]:
         ("classes", "Class by class", _classes(finding)),
     ]
     if finding.groups is not None:
-        earlier = [] if after is None else [quiet(BEFORE)]
-        table = partial(_group_table, finding.groups, context.group or "group")
-        blocks = group_blocks(finding.groups, _GROUPS, table)
+        later = None if after is None else after.groups
+        earlier = [] if after is None or later is not None else [quiet(BEFORE)]
+        table = partial(_group_table, finding.groups, context.group or "group", later)
+        blocks = group_blocks(finding.groups, _GROUPS, table, later)
         parts.append(("groups", "Groups", earlier + blocks))
     parts.append(("confusion", "What was predicted, and what came", _confusion(finding)))
     if isinstance(context.certificate, ClassCertificate):
@@ -102,7 +115,7 @@ def _verdict(finding: ClassFinding) -> list[Markup]:
     ]
     words = [f"{finding.headline}.", *finding.sentences]
     return [
-        tag("div", *(tag("p", sentence) for sentence in words), class_=f"verdict {finding.kind}"),
+        _said(finding, words),
         tag("dl", *tiles, class_="tiles"),
     ]
 
@@ -131,10 +144,16 @@ def _changed(before: ClassFinding, after: ClassFinding) -> list[Markup]:
         ("Always saying the shares: Brier score", was.brier.uncertainty, now.brier.uncertainty),
     ]
     return [
-        tag("div", *(tag("p", sentence) for sentence in words), class_=f"verdict {after.kind}"),
+        _said(after, words),
         changes_table(rows),
         quiet(LATER),
     ]
+
+
+def _said(finding: ClassFinding, words: Sequence[str]) -> Markup:
+    """Return a verdict in the colour of what was found."""
+    kind = colour(finding.kind, finding.off_in_parts)
+    return tag("div", *(tag("p", sentence) for sentence in words), class_=f"verdict {kind}")
 
 
 def _measured(finding: ClassFinding, context: Context) -> list[Markup]:
@@ -199,10 +218,11 @@ def _class_table(finding: ClassFinding, names: Sequence[str], when: str) -> Mark
         high = float("nan") if sure is None else float(sure.chance_high[k])
         p = float("nan") if sure is None else float(sure.adjusted[k])
         forecast, came = apart(figures.mean_forecast[k], figures.rate[k])
-        strip = group_strip(error, high, most, f"error {figure(error)}")
+        off = figures.labels[k] in finding.off
+        strip = group_strip(error, high, most, f"error {figure(error)}", off=off)
         cells = [
             name(names[k]),
-            flagged(figure(error), 2 * p < SIGNIFICANT),
+            flagged(figure(error), off),
             tag("td", strip, class_="strip"),
             p_value(p),
             came,
@@ -230,8 +250,10 @@ def _class_table(finding: ClassFinding, names: Sequence[str], when: str) -> Mark
     return framed(caption, head, rows)
 
 
-def _group_table(groups: ClassGroups, title: str) -> Markup:
+def _group_table(groups: ClassGroups, title: str, after: ClassGroups | None) -> Markup:
     """Return the groups with the most evidence against them."""
+    if after is not None:
+        return _changed_groups(groups, after, title)
     shown = min(len(groups), _GROUPS)
     names = different(groups.names[:shown])
     adjusted = groups.adjusted
@@ -266,10 +288,46 @@ def _group_table(groups: ClassGroups, title: str) -> Markup:
     )
     caption = (
         "Groups, those with the most evidence against them first. Errors are smooth calibration "
-        "errors. An asterisk marks groups with a class that is off beyond chance, allowing for all "
-        "classes and all groups."
+        f"errors. {_MARKED_GROUPS}"
     )
     return framed(caption, head, rows)
+
+
+def _changed_groups(before: ClassGroups, after: ClassGroups, title: str) -> Markup:
+    """Return groups before and after recalibration; those that are still off come first."""
+    pairs = both_places(before.names, after.names)[:_GROUPS]
+    names = different(after.names[new] for _, new in pairs)
+    adjusted = before.adjusted, after.adjusted
+    rows = []
+    for (old, new), label in zip(pairs, names, strict=True):
+        was, now = before.figures[old], after.figures[new]
+        cells = [
+            name(label),
+            *(
+                flagged(p_value(p), p < SIGNIFICANT)
+                for p in (float(adjusted[0][old]), float(adjusted[1][new]))
+            ),
+            *apart(was.classwise.sum, now.classwise.sum),
+            figure(float(after.chance[new])),
+            *apart(was.top_label.sum, now.top_label.sum),
+            *apart(was.brier.score, now.brier.score),
+            count(now.total),
+        ]
+        rows.append(table_row(cells, "group"))
+    head = (
+        name(title),
+        "adjusted p\N{NON-BREAKING HYPHEN}value, before",
+        "after",
+        "classwise errors, summed, before",
+        "after",
+        "how large by chance",
+        "top-label errors, summed, before",
+        "after",
+        "Brier score, before",
+        "after",
+        "rounds",
+    )
+    return framed(f"{CHANGED_GROUPS} {_MARKED_GROUPS}", head, rows)
 
 
 def _certificate(certificate: ClassCertificate) -> list[Markup]:
@@ -280,8 +338,8 @@ def _certificate(certificate: ClassCertificate) -> list[Markup]:
         f"The distances of the {count(len(certificate.classes))} classes to perfect calibration "
         f"sum to at most {figure(certificate.per_round)} a round over these {rounds(made)}{worst}: "
         "proved, not estimated, whatever caused the outcomes.",
-        f"The recalibrator allows itself {figure(certificate.a_priori / max(made, 1))} a round, "
-        "and never exceeds that, whatever the outcomes.",
+        f"At worst this could be {figure(certificate.a_priori / max(made, 1))} a round, whatever "
+        "the outcomes: that is proved, too.",
         "This covers these rounds together, and each class by itself: not any single round, not "
         "future ones, and not whole rows. It does not say that the forecasts are sharp: for that, "
         f"read the Brier score, {figure(certificate.brier)}.",
@@ -339,7 +397,7 @@ def _confusion(finding: ClassFinding) -> list[Markup]:
         rows.append(table_row([name(names[i]), *cells, right]))
     head = ("predicted \N{RIGHTWARDS ARROW} came", *(name(names[j]) for j in shown), "right")
     rest = len(names) - len(shown)
-    more = f" The {_CONFUSED} most frequent; {counted(rest, 'more')} not shown." if rest else ""
+    more = f" The {_CONFUSED} most frequent; {count(rest)} more are not shown." if rest else ""
     lost = finding.figures.top_label_decision_loss
     return [
         framed(

@@ -77,6 +77,7 @@ def html_report(
     sample_weight: Any = None,
     groups: Any = None,
     after: Any = None,
+    groups_after: Any = None,
     times: Any = None,
     certificate: Certificate | ArcCertificate | ClassCertificate | None = None,
     title: str | None = None,
@@ -114,13 +115,16 @@ def html_report(
         several scores, one mapping for each).
     after
         Recalibrated forecasts of the same rounds, or their tally, to compare before and after. For
-        one score, or for the rows of several classes.
+        one score, or for the rows of several classes. With `groups`, each is compared, too.
+    groups_after
+        With tallies in `after` and in `groups`: a mapping from the same groups to the tallies of
+        their recalibrated forecasts. Otherwise it is found from `after`.
     times
         The time of each round, as dates, ISO 8601 texts or numbers, in any order: adds mean
         forecasts and outcomes over time. With a tally, a `truecast.report.RunningCourse` of the
         same rounds.
     certificate
-        Of the recalibrator or forecaster: adds what is proved so far, and what its budget allows.
+        Of the recalibrator or forecaster: adds what is proved so far and at worst.
     title, source, outcome, score, group
         Names of the page, the file and the columns (of several classes, with commas between them).
         They are shown unchanged, never as markup.
@@ -180,12 +184,17 @@ def html_report(
     )
     if several:
         given = _ClassRounds(y_true, y_prob, labels, sample_weight, normalize)
-        return _of_classes(given, context, groups, after, times, resamples)
+        return _of_classes(given, context, (groups, groups_after), after, times, resamples)
     if isinstance(certificate, ClassCertificate):
         raise InputError("certificate", "must be of outcomes 0 or 1, as the forecasts", certificate)
     tallies = _tallies(y_true, y_prob, sample_weight, _text("score", score) or "forecast")
     overviews = _overviews(groups, tallies, (y_true, y_prob, sample_weight), chosen)
     later = None if after is None else _after(after, tallies, y_true, sample_weight)
+    if groups_after is None and not isinstance(after, Tally) and later is not None:
+        overviews_after = _overviews(groups, tallies, (y_true, after, sample_weight), chosen)
+    else:
+        _check_groups_after(groups_after, groups, after)
+        overviews_after = _overviews(groups_after, tallies, (later, None, None), chosen)
     chosen |= {"after": later, "resamples": resamples, "bins": _BINS[len(tallies) > 1]}
     courses = _courses(times, tallies, (y_true, y_prob, sample_weight), after)
     findings = [
@@ -193,6 +202,7 @@ def html_report(
             name,
             tally,
             groups=overviews.get(name),
+            groups_after=overviews_after.get(name),
             course=courses.get(name),
             label=label,
             **chosen,
@@ -241,7 +251,7 @@ def _came(tally: ClassTally) -> Iterator[float]:
 def _of_classes(
     given: _ClassRounds,
     context: Context,
-    groups: Any,
+    groups: tuple[Any, Any],
     after: Any,
     times: Any,
     resamples: int | None,
@@ -253,14 +263,37 @@ def _of_classes(
         rule = "must be that of a recalibrator of several classes, as the forecasts"
         raise InputError("certificate", rule, context.certificate)
     tally = given.tally()
+    later = None if after is None else given.tally_after(after, tally)
+    before_groups, after_groups = groups
+    rounds_after: _ClassRounds | None = None
+    if after_groups is not None:
+        _check_groups_after(after_groups, before_groups, after)
+        rounds_after = given._replace(y_true=later, y_prob=None)
+    elif later is not None and not isinstance(after, ClassTally):
+        known, after_groups = tally.labels, before_groups
+        rounds_after = given._replace(y_prob=after, labels=known, normalize=False)
     finding = find_classes(
         tally,
         resamples,
-        groups=None if groups is None else class_tallies_of(groups, *given),
-        after=None if after is None else given.tally_after(after, tally),
+        groups=None if before_groups is None else class_tallies_of(before_groups, *given),
+        after=later,
+        groups_after=None
+        if rounds_after is None or after_groups is None
+        else class_tallies_of(after_groups, *rounds_after),
     )
     verdicts = {context.title: finding.headline}
     return HtmlReport(class_page(finding, context), context.title, verdicts)
+
+
+def _check_groups_after(groups_after: Any, groups: Any, after: Any) -> None:
+    """Refuse groups of recalibrated forecasts that are not those of the forecasts."""
+    if groups_after is None:
+        return
+    if after is None or not isinstance(groups, Mapping) or not isinstance(groups_after, Mapping):
+        rule = "must be a mapping from groups to tallies, beside `groups` and `after` of tallies"
+        raise InputError("groups_after", rule, groups_after)
+    if set(groups_after) != set(groups):
+        raise InputError("groups_after", "must have the same groups as `groups`", groups_after)
 
 
 def _title(source: str | None, after: bool) -> str:

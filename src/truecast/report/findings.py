@@ -138,6 +138,7 @@ def find(
     *,
     groups: GroupOverview | None,
     after: Tally | None,
+    groups_after: GroupOverview | None = None,
     level: float,
     resamples: int | None,
     random_state: int,
@@ -160,7 +161,7 @@ def find(
         pictures = {"diagram": diagram, "miscalibration": where}
         return Finding(name=name, label=shown, found=found, **known, **pictures, **more)
 
-    later = None if after is None else drawn(after)
+    later = None if after is None else drawn(after, groups=groups_after)
     return drawn(tally, groups=groups, course=course, after=later)
 
 

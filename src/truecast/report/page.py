@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from truecast.plot.style import PALETTE
 from truecast.report.class_page import class_sections
 from truecast.report.markup import Markup, name, shortened, tag
 from truecast.report.numerals import rounds
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from truecast.report.context import Context
     from truecast.report.findings import Finding
 
-__all__ = ["class_page", "page"]
+__all__ = ["class_page", "page", "stylesheet"]
 
 _DETAILED = 6  # scores with sections of their own
 _SMALL_PRINT = (
@@ -41,10 +42,7 @@ def class_page(finding: ClassFinding, context: Context) -> str:
 
 
 def _document(inside: Sequence[Markup], total: float, context: Context) -> str:
-    style, script = (
-        Markup(files(__package__).joinpath(file).read_text("utf-8"))
-        for file in ("page.css", "page.js")
-    )
+    style, script = Markup(stylesheet()), Markup(_read("page.js"))
     allowed = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "img-src data:"
@@ -71,6 +69,20 @@ def _document(inside: Sequence[Markup], total: float, context: Context) -> str:
     ]
     whole = tag("html", tag("head", *head), "\n", tag("body", *body), lang="en")
     return f"<!doctype html>\n{whole}\n"
+
+
+def stylesheet() -> str:
+    """Return the style of the page; its colours of pictures are those of plots."""
+    light, dark = (
+        " ".join(f"--{name}: {pair[side]};" for name, pair in PALETTE.items()) for side in (0, 1)
+    )
+    media = {"all": light, "(prefers-color-scheme: dark)": dark, "print": light}
+    colours = [f"@media {which} {{ :root {{ {rules} }} }}" for which, rules in media.items()]
+    return "\n".join([*colours, _read("page.css")])
+
+
+def _read(file: str) -> str:
+    return files(__package__).joinpath(file).read_text("utf-8")
 
 
 def _digest(text: str) -> str:

@@ -25,7 +25,7 @@ from truecast.report.tables import (
     scores_table,
 )
 from truecast.report.verdict import (
-    QUIET,
+    colour,
     headline,
     interval,
     notes,
@@ -86,9 +86,10 @@ def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -
         ("where", f"Where {'is' if after is None else 'was'} it off?", earlier + _where(finding)),
     ]
     if finding.groups is not None:
-        groups, number = finding.groups, _GROUPS[bool(prefix)]
-        table = partial(groups_table, groups, context.group or "group", number)
-        parts.append(("groups", "Groups", earlier + group_blocks(groups, number, table)))
+        later, number = None if after is None else after.groups, _GROUPS[bool(prefix)]
+        table = partial(groups_table, finding.groups, context.group or "group", number, later)
+        blocks = group_blocks(finding.groups, number, table, later)
+        parts.append(("groups", "Groups", earlier * (later is None) + blocks))
     if after is not None:
         parts.append(("after", "Before and after recalibration", _after(finding, after)))
     if finding.course is not None:
@@ -153,8 +154,7 @@ def _verdict(finding: Finding) -> list[Markup]:
     figures = finding.figures
     error = finding.smooth_error
     sentences = (headline(finding), found.evidence, size(finding, found.kind))
-    # not the green of "nothing found" above groups or an alarm that are off
-    colour = "weak" if found.kind in QUIET and off_in_parts(finding) else found.kind
+    kind = colour(found.kind, off_in_parts(finding))
     p = f"p-value {p_value(finding.p_value)}"
     tiles = [
         tile(
@@ -167,7 +167,7 @@ def _verdict(finding: Finding) -> list[Markup]:
         compared("log loss", figures.log.score, figures.log.uncertainty, "average"),
     ]
     return [
-        tag("div", *(tag("p", words) for words in sentences), class_=f"verdict {colour}"),
+        tag("div", *(tag("p", words) for words in sentences), class_=f"verdict {kind}"),
         tag("dl", *tiles, class_="tiles"),
         *([quiet(_CLUSTERS)] if error else []),
         tag("p", "Calibration is not everything:  ", skill(finding, found.kind)),
@@ -184,8 +184,9 @@ def _changed(before: Finding, after: Finding) -> list[Markup]:
         f"After: {now.evidence}",
         f"Before: {was.evidence}",
     )
+    kind = colour(now.kind, off_in_parts(after))
     return [
-        tag("div", *(tag("p", words) for words in sentences), class_=f"verdict {now.kind}"),
+        tag("div", *(tag("p", words) for words in sentences), class_=f"verdict {kind}"),
         before_after_table(before, after),
         *([quiet(_CLUSTERS)] if before.smooth_error else []),
         tag("p", "Calibration is not everything. Before:  ", skill(before, was.kind)),
@@ -200,7 +201,6 @@ def _list(items: Sequence[str]) -> list[Markup]:
 def _where(finding: Finding) -> list[Markup]:
     """Return where it is off; with recalibrated forecasts, the diagram is in another section."""
     sentences = where_sentences(finding)
-    base = ", its base included," if finding.miscalibration.base else ""
     caption = tag(
         "figcaption",
         *(
@@ -210,7 +210,8 @@ def _where(finding: Finding) -> list[Markup]:
             "too high: outcomes minus forecasts, in percentage points of all rounds.  ",
         ),
         *(("Shaded: a stretch that is off beyond chance. ",) if finding.marked else ()),
-        f"Weighted by the line below{base} they add up to the smooth calibration error.",
+        "Each gap times its weight below, added up, is the smooth calibration error. Where the "
+        "weights are above the grey line, forecasts were too low on balance; below it, too high.",
     )
     picture_of_gaps = tag(
         "figure",
@@ -323,8 +324,8 @@ def _evidence(course: TimeCourse) -> list[Markup]:
         after = _key("green line"), "the same of the recalibrated forecasts. "
     key = tag(
         "figcaption",
-        "Evidence, on a logarithmic scale: what became of 1 in bets against the forecasts. ",
-        "Dashed: the threshold of an alarm. ",
+        "Evidence, on a logarithmic scale: what a stake of 1 became in bets against the ",
+        "forecasts. Dashed: the threshold of an alarm. ",
         *((_key("band"), "when it began. ") if course.evidence.alarm is not None else ()),
         *after,
     )
@@ -358,7 +359,10 @@ def facts_list(facts: Iterable[tuple[str, object]]) -> list[Markup]:
 
 
 def group_blocks(
-    groups: GroupOverview | ClassGroups, number: int, table: Callable[[], Markup]
+    groups: GroupOverview | ClassGroups,
+    number: int,
+    table: Callable[[], Markup],
+    after: GroupOverview | ClassGroups | None = None,
 ) -> list[Markup]:
     """Return which groups are off, and the table of this number of them, if there is a point."""
     if tiny(groups):
@@ -370,7 +374,13 @@ def group_blocks(
             f"{counted(hidden, 'more group')}, with less evidence, {'is' if hidden == 1 else 'are'}"
         )
         note += f" {more} not shown."
-    return [tag("p", groups_sentence(groups)), table(), quiet(note)]
+    said = [tag("p", groups_sentence(groups))]
+    if after is not None:
+        said = [
+            tag("p", "Before: ", groups_sentence(groups)),
+            tag("p", "After: ", groups_sentence(after)),
+        ]
+    return [*said, table(), quiet(note)]
 
 
 def advice_list(given: Sequence[Advice]) -> list[Markup]:

@@ -91,9 +91,9 @@ def diamond(x: float, y: float, reach: float) -> str:
     return f"M{across[0]} {up[1]}L{across[1]} {up[0]} {across[2]} {up[1]} {across[1]} {up[2]}z"
 
 
-def dot(x: float, y: float, radius: str = "3.5") -> Markup:
+def dot(x: float, y: float, radius: str = "3.5", kind: str = "dot") -> Markup:
     """Return a dot."""
-    return tag("circle", cx=number(x), cy=number(y), r=radius, class_="dot")
+    return tag("circle", cx=number(x), cy=number(y), r=radius, class_=kind)
 
 
 def rule(x1: float, y1: float, x2: float, y2: float, kind: str = "axis") -> Markup:

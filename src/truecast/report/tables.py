@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from truecast.report.findings import Finding
 
 __all__ = [
+    "CHANGED_GROUPS",
     "before_after_table",
+    "both_places",
     "changes_table",
     "figures_table",
     "flagged",
@@ -34,6 +36,10 @@ __all__ = [
 ]
 
 _P_VALUE = "p\N{NON-BREAKING HYPHEN}value"
+CHANGED_GROUPS = (
+    "Groups before and after recalibration, those with the most evidence against their "
+    "recalibrated forecasts first."
+)
 
 
 def ranges_table(ranges: Sequence[Stretch]) -> Markup:
@@ -68,8 +74,12 @@ def _range(part: Stretch, span: float) -> list[object]:
     ]
 
 
-def groups_table(overview: GroupOverview, title: str, number: int) -> Markup:
+def groups_table(
+    overview: GroupOverview, title: str, number: int, after: GroupOverview | None = None
+) -> Markup:
     """Return this number of groups, those with the most evidence against them."""
+    if after is not None:
+        return _changed_groups(overview, after, title, number)
     shown = range(min(number, len(overview)))
     sizes = np.append(overview.error[: len(shown)], overview.chance_high[: len(shown)])
     most = float(np.nanmax(sizes))
@@ -96,6 +106,7 @@ def _group(overview: GroupOverview, k: int, label: str, most: float) -> list[obj
     error = overview.error[k].item()
     high = overview.chance_high[k].item()
     adjusted = overview.adjusted[k].item()
+    words = f"error {figure(error)}, by chance {figure(high)}"
     means = (
         figure(column[k].item())
         for column in (overview.mean_forecast, overview.mean_outcome, overview.brier)
@@ -106,13 +117,60 @@ def _group(overview: GroupOverview, k: int, label: str, most: float) -> list[obj
         figure(error),
         tag(
             "td",
-            group_strip(error, high, most, f"error {figure(error)}, by chance {figure(high)}"),
+            group_strip(error, high, most, words, off=adjusted < SIGNIFICANT),
             class_="strip",
         ),
         figure(high),
         count(overview.rounds[k].item()),
         *means,
     ]
+
+
+def _changed_groups(before: GroupOverview, after: GroupOverview, title: str, number: int) -> Markup:
+    """Return groups before and after recalibration; those that are still off come first."""
+    pairs = both_places(before.names, after.names)[:number]
+    was, now = np.array(pairs).T
+    sizes = (before.error[was], after.error[now], after.chance_high[now])
+    most = float(np.nanmax(np.concatenate(sizes)))
+    names = different(after.names[k] for k in now)
+    rows = []
+    for (old, new), label in zip(pairs, names, strict=True):
+        errors = before.error[old].item(), after.error[new].item()
+        high = after.chance_high[new].item()
+        words = "error {}, after {}".format(*map(figure, errors))
+        strip = group_strip(errors[0], high, most, words, after=errors[1])
+        cells = [
+            name(label),
+            *(
+                flagged(p_value(p), p < SIGNIFICANT)
+                for p in (before.adjusted[old].item(), after.adjusted[new].item())
+            ),
+            *map(figure, errors),
+            tag("td", strip, class_="strip"),
+            figure(high),
+            *apart(before.brier[old].item(), after.brier[new].item()),
+            count(after.rounds[new].item()),
+        ]
+        rows.append(cells)
+    head = (
+        name(title),
+        f"adjusted {_P_VALUE}, before",
+        "after",
+        "smooth calib. error, before",
+        "after",
+        "before (blue), after (green), chance (bar)",
+        f"by chance, at most ({percent(after.level)})",
+        "Brier score, before",
+        "after",
+        "rounds",
+    )
+    return _table(f"{CHANGED_GROUPS} An asterisk marks those that stand out.", head, rows, "group")
+
+
+def both_places(before: Sequence[object], after: Sequence[object]) -> list[tuple[int, int]]:
+    """Return where each group is before and after, in the order of after."""
+    places = {name: k for k, name in enumerate(before)}
+    return [(places[name], k) for k, name in enumerate(after) if name in places]
 
 
 def scores_table(findings: Sequence[Finding]) -> Markup:

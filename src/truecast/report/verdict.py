@@ -6,6 +6,7 @@ Never "it is": at best "no evidence against it".
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -26,13 +27,19 @@ from truecast.report.numerals import (
 
 if TYPE_CHECKING:
     from truecast.measures.uncertainty import Uncertainty
+    from truecast.plot import GroupOverview
+    from truecast.report.class_groups import ClassGroups
 
 __all__ = [
+    "QUIET",
     "Verdict",
     "before_and_after",
+    "colour",
     "direction",
     "gain",
+    "groups_off",
     "headline",
+    "in_parts",
     "in_words",
     "interval",
     "notes",
@@ -101,22 +108,38 @@ def in_words(kind: str, how: str) -> tuple[str, str]:
 
 def headline(finding: Judgement) -> str:
     """Return the verdict in one line; of recalibrated forecasts both, before and after."""
-    found = verdict(finding)
     if finding.after is not None:
-        return before_and_after(found.headline, verdict(finding.after).headline)
-    parts = off_in_parts(finding)
-    if found.kind not in QUIET or not parts:
-        return found.headline
-    return f"{found.headline} on the whole, but {' and '.join(parts)}"
+        return before_and_after(_headline(finding), _headline(finding.after))
+    return _headline(finding)
+
+
+def _headline(finding: Judgement) -> str:
+    found = verdict(finding)
+    return in_parts(found.headline, found.kind, off_in_parts(finding))
+
+
+def in_parts(headline: str, kind: str, parts: Sequence[str]) -> str:
+    """Return a verdict with the parts that are off, if it is about the whole only."""
+    if kind not in QUIET or not parts:
+        return headline
+    return f"{headline} on the whole, but {' and '.join(parts)}"
+
+
+def colour(kind: str, parts: Sequence[str]) -> str:
+    """Return the kind that a verdict is shown as: what is off in parts is never green."""
+    return "weak" if kind in QUIET and parts else kind
+
+
+def groups_off(groups: GroupOverview | ClassGroups) -> list[str]:
+    """Say how many groups are off, if any is."""
+    off = int((groups.adjusted < SIGNIFICANT).sum())
+    among = counted(len(groups), "group")
+    return [f"{off:,} of {among} {'is' if off == 1 else 'are'} off"] if off else []
 
 
 def off_in_parts(finding: Judgement) -> list[str]:
     """Say in which parts forecasts are off, though they may be right on average."""
-    parts = []
-    if finding.groups is not None:
-        off = int((finding.groups.adjusted < SIGNIFICANT).sum())
-        among = counted(len(finding.groups), "group")
-        parts += [f"{off:,} of {among} {'is' if off == 1 else 'are'} off"] if off else []
+    parts = [] if finding.groups is None else groups_off(finding.groups)
     watched = None if finding.course is None else finding.course.evidence
     if finding.course is not None and watched is not None and watched.alarm is not None:
         parts.append(f"there was an alarm on {finding.course.when(watched.came)}")

@@ -94,14 +94,14 @@ def _evidence(course: TimeCourse, evidence: EvidenceOverTime | None, which: str)
         return ""
     if evidence.alarm is None:
         return (
-            f"No alarm: bets against {which} turned 1 into at most "
+            f"No alarm: bets against {which} turned a stake of 1 into at most "
             f"{evidence.evidence.max():.3g}, below {evidence.threshold:.3g}."
         )
     found = evidence.alarm.in_words(f"about {course.when(evidence.since)}")
     return (
-        f"Alarm on {course.when(evidence.came)}: bets against {which} turned 1 into more than "
-        f"{evidence.threshold:.3g}. If forecasts are right, the chance that this ever happens is "
-        f"at most {ALPHA:.0%}. As far as can be told, {found}."
+        f"Alarm on {course.when(evidence.came)}: bets against {which} turned a stake of 1 into "
+        f"more than {evidence.threshold:.3g}. If forecasts are right, the chance that this ever "
+        f"happens is at most {ALPHA:.0%}. As far as can be told, {found}."
     )
 
 
@@ -159,15 +159,15 @@ def score_sentence(score: str, was: float, now: float) -> str:
 
 
 def certificate_sentences(certificate: Certificate | ArcCertificate) -> list[str]:
-    """Say what is proved so far, what the forecaster allows itself, and what that does not tell."""
+    """Say what is proved so far, how large it can be at worst, and what that does not tell."""
     late = certificate.unresolved
     promised = certificate.a_priori / max(certificate.promised_rounds, 1)
     return [
         f"The forecasts of the {rounds(certificate.rounds + late)} so far are within "
         f"{figure(certificate.per_round)} on average of perfectly calibrated ones"
         f"{at_their_worst(late)}: proved, not estimated, whatever caused the outcomes.",
-        f"The forecaster allows itself {figure(promised)} on average over "
-        f"{rounds(certificate.promised_rounds)}, and never exceeds that, whatever the outcomes.",
+        f"At worst this could be {figure(promised)} on average over "
+        f"{rounds(certificate.promised_rounds)}, whatever the outcomes: that is proved, too.",
         "This covers these rounds together, not any single one, and not future ones. "
         "It does not say that the forecasts are sharp: "
         f"for that, read the Brier score, {figure(certificate.brier)}.",

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from truecast.report.page import stylesheet
+
 __all__ = ["HEADERS", "Page", "pages"]
 
 HEADERS = {
@@ -82,6 +84,5 @@ def pages() -> dict[str, Page]:
     }
     found["/"] = found.pop("/dashboard/index.html")
     # colours, type and verdicts are the report's
-    style = files("truecast.report").joinpath("page.css").read_bytes()
-    found["/dashboard/report.css"] = Page.of("report.css", style)
+    found["/dashboard/report.css"] = Page.of("report.css", stylesheet().encode())
     return found

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 START = 1000.0  # the budget before the first round is that of 1,000
 _RESIDUAL = 2.0**-33  # a round: residuals are sums of forecasts rounded to 2**-32
 _UP = 1.0 + 2.0**-50
-_MOST_CLAIMED = 1 << 30  # rounds for which rounding is proved to be small enough
+MOST_CLAIMED = 1 << 30  # rounds for which rounding is proved to be small enough
 _MOST_KNOTS = 1 << 28
 _HALF = 1 << 62
 _MOST_LATE = 1 << 20  # forecasts that may await their outcomes
@@ -73,15 +73,19 @@ def promised(rounds: int, budget: float) -> float:
     from truecast.arc import LOWER_DISTANCE
     from truecast.splitting import splitting_gap
 
-    if rounds > _MOST_CLAIMED:
+    if rounds > MOST_CLAIMED:
         return float(rounds)
-    prices = rounds + min(0.00054 * rounds, 150.0)
     rounding = 2.0**-38 * rounds * rounds + 2.0**-28 * math.sqrt(budget) * (rounds + START) ** 1.5
-    lower = LOWER_DISTANCE * math.sqrt(budget * (START + prices) + rounding) + _most_hidden(rounds)
-    return min((lower + splitting_gap(rounds)) * _UP, float(rounds))
+    lower = LOWER_DISTANCE * math.sqrt(budget * (START + most_prices(rounds)) + rounding)
+    return min((lower + most_hidden(rounds) + splitting_gap(rounds)) * _UP, float(rounds))
 
 
-def _most_hidden(rounds: int) -> float:
+def most_prices(rounds: int) -> float:
+    """The most that the prices of all forecasts can sum to (docs/adaptive.md, theorem 7)."""
+    return rounds + min(0.00054 * rounds, 150.0)
+
+
+def most_hidden(rounds: int) -> float:
     """The most that crediting to knots can hide (docs/adaptive.md, theorem 7, section 6)."""
     total, made, digits = 0.0, 0, 12
     while made < rounds:

@@ -72,7 +72,7 @@ def test_no_opponent_exceeds_the_budget(hint: str) -> None:
             guard.observe(outcome_of(opponent, np.array(last["tilts"]), said, rng))
         assert spilled == 0
         proved = guard.certificate
-        assert proved.lower_distance <= proved.a_priori
+        assert proved.lower_distance <= proved.a_priori <= guard.a_priori(300)
 
 
 def test_where_coarse_moves_run_out_a_few_fine_ones_do() -> None:

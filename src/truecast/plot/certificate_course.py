@@ -229,12 +229,7 @@ def _player(
 
 
 def _promised(player: Any, rounds: int) -> float:
-    """What was proved for that many rounds before the first one.
-
-    The guard of a recalibrator keeps what a guard does.
-    """
-    if isinstance(player, Guard | Recalibrator):
-        return Guard(budget=player.config["budget"]).a_priori(rounds)
+    """What was proved for that many rounds before the first one."""
     return round_up(Fraction(player.a_priori(rounds)))
 
 

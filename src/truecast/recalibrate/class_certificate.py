@@ -10,11 +10,11 @@ from typing import Any
 from truecast._names import counted
 from truecast.arc import LOWER_DISTANCE, root_of
 from truecast.certificate import ArcCertificate
-from truecast.ledger import certify
+from truecast.ledger import MOST_CLAIMED, START, certify, most_hidden, most_prices
 from truecast.recalibrate.class_rows import Label
 from truecast.splitting import splitting_gap
 
-__all__ = ["ClassCertificate", "certify_classes"]
+__all__ = ["ClassCertificate", "certify_classes", "promised_of_classes"]
 
 _UP = 1.0 + 2.0**-40
 
@@ -119,6 +119,26 @@ def certify_classes(
         brier=squared_error / rounds if rounds else math.nan,
         unresolved=classes[0][1] + classes[0][2],
     )
+
+
+def promised_of_classes(classes: int, rounds: int, budget: float) -> float:
+    """The bound on the sum of distances after `rounds` rounds, proved before the first.
+
+    For outcomes that come at once, without groups.
+
+    docs/classes.md, theorem 3; section 5 for doubles.
+    """
+    if rounds > MOST_CLAIMED:
+        return float(classes * rounds)
+    prices = min(classes * most_prices(rounds), 56.2 * rounds)
+    spill = 25.5 * rounds ** (1 / 3) + rounds / 2**20 + 1.01 * 2.0**-37 * rounds**2
+    credit = budget * (classes * START + prices) + spill
+    rounding = (budget + 1) * rounds / 2**20 + classes * rounds * (
+        budget / 2**37 + 2.0**-39 * rounds
+    )
+    lower = LOWER_DISTANCE * math.sqrt(classes * (credit + rounding))
+    rest = classes * (most_hidden(rounds) + splitting_gap(rounds))
+    return min((lower + rest) * _UP, float(classes * rounds))
 
 
 def _summed(each: Mapping[Label, ArcCertificate], name: str) -> float:

@@ -11,7 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from truecast import _check, _core
 from truecast.errors import InputError
 from truecast.forecasters.guard import BUDGETS
-from truecast.recalibrate.class_certificate import ClassCertificate, certify_classes
+from truecast.recalibrate.class_certificate import (
+    ClassCertificate,
+    certify_classes,
+    promised_of_classes,
+)
 from truecast.recalibrate.class_rows import Label, Labels
 from truecast.recalibrate.class_state import class_state, load_class_state
 from truecast.recalibrate.groups import ClassGroupRecord, Groups, class_parts
@@ -180,6 +184,23 @@ class ClassRecalibrator(Issuing[ClassTicket]):
     def classes(self) -> tuple[Label, ...]:
         """The labels, in the order of the columns."""
         return self._labels.names
+
+    def a_priori(self, rounds: int) -> float:
+        """The bound on the sum of the classes' distances that is proved before the first round.
+
+        After this many rounds, whatever the model and the outcomes; without groups, and if outcomes
+        come at once (docs/classes.md, theorem 3). The certificate has what is proved of the
+        forecasts made, which is usually far less.
+
+        Examples
+        --------
+        >>> import truecast as tc
+        >>> r = tc.Recalibrator(classes=["home", "draw", "away"])
+        >>> round(r.a_priori(1_000_000))  # 1393 for each, on average
+        4178
+        """
+        rounds = _check.whole_number("rounds", rounds, least=0, most=_check.MOST_ROUNDS)
+        return promised_of_classes(len(self._labels), rounds, self._budget)
 
     @property
     def certificate(self) -> ClassCertificate:

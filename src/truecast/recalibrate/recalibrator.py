@@ -14,7 +14,7 @@ from truecast._renamed import renamed
 from truecast._threads import threads
 from truecast.errors import InputError, StateError
 from truecast.forecasters.guard import BUDGETS
-from truecast.ledger import certify, ledger_state, numbers_of
+from truecast.ledger import certify, ledger_state, numbers_of, promised
 from truecast.recalibrate.groups import GroupRecord, Groups, require_known, saved_names
 from truecast.recalibrate.hints import Hint, Mix
 from truecast.recalibrate.hints.base import from_config, is_compiled
@@ -211,6 +211,22 @@ class Recalibrator(Issuing[Ticket]):
     def others(self) -> GroupRecord:
         """What all groups beyond `max_groups` share."""
         return GroupRecord(self._desk, None)
+
+    def a_priori(self, rounds: int) -> float:
+        """The bound on CalDist after this many rounds that is proved before the first.
+
+        Whatever the model and the outcomes; without groups, and if outcomes come at once
+        (docs/adaptive.md, theorem 10). The certificate has what is proved of the forecasts made,
+        which is usually far less.
+
+        Examples
+        --------
+        >>> import truecast as tc
+        >>> round(tc.Recalibrator().a_priori(1_000_000))
+        1392
+        """
+        rounds = _check.whole_number("rounds", rounds, least=0, most=_check.MOST_ROUNDS)
+        return promised(rounds, self._budget)
 
     @property
     def certificate(self) -> ArcCertificate:

@@ -382,7 +382,7 @@ def test_memory_that_is_short_costs_the_chain_but_no_bound(monkeypatch: pytest.M
     monkeypatch.setattr(search._Bracket, "approach", lambda *arguments: None)  # all is left to find
     monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor", Here)
     ways = set[tuple[str, str]]()
-    for rounds, seed in product((20, 60, 140, 260), range(6)):
+    for rounds, seed in product((20, 60, 140, 260), range(12)):
         rng = np.random.default_rng(seed)
         p = rng.random(rounds)
         y = (rng.random(rounds) < (p, p**2)[seed % 2]).astype(np.int64)

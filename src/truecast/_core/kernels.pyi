@@ -509,6 +509,9 @@ def scores_of_blocks(
 
 # A frozen dataclass with these fields, in order.
 def made(kind: type[_Made], *fields: Any) -> _Made: ...
+def decomposed(
+    said: float, recalibrated: float, constant: float
+) -> tuple[float, float, float, float]: ...
 
 class FewRounds:
     weighted: bool

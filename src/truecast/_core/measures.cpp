@@ -540,8 +540,7 @@ nb::object curve_errors_of_tally(Doubles p, AnyArray zeros, AnyArray ones, Doubl
     }));
 }
 
-// A score taken apart, as measures/corp.py does it: by those of the recalibrated forecasts and of
-// the mean outcome. What is never negative must not become so by rounding.
+// A score taken apart, by those of the recalibrated forecasts and of the mean outcome. What is never negative must not become so by rounding.
 nb::tuple decomposed(double said, double recalibrated, double constant) {
     return nb::make_tuple(std::max(0.0, said), std::max(0.0, said - recalibrated),
                           std::max(0.0, constant - recalibrated), constant);
@@ -609,6 +608,7 @@ std::size_t solve_prices(Doubles nodes, Array<const double, 2> masses, double to
 
 void bind_measures(nb::module_& m) {
     m.def("made", &made, "kind"_a, "fields"_a);
+    m.def("decomposed", &decomposed, "said"_a, "recalibrated"_a, "constant"_a);
     m.attr("FEW") = FewForecasts::most;
     nb::class_<FewRounds>(m, "FewRounds", "The tally of a few rounds, as kernels take it.")
         .def_prop_ro("total", &FewRounds::total, "Rounds.")

@@ -148,13 +148,7 @@ def _curve_of(tally: Tally) -> ReliabilityCurve:
 
 def decomposed(said: float, recalibrated: float, constant: float) -> Decomposition:
     """Take a score apart, by those of the recalibrated forecasts and of the mean outcome."""
-    # what is never negative must not become so by rounding
-    return Decomposition(
-        max(0.0, said),
-        max(0.0, said - recalibrated),
-        max(0.0, constant - recalibrated),
-        constant,
-    )
+    return Decomposition(*_core.decomposed(said, recalibrated, constant))
 
 
 def isotonic_blocks(

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import subprocess
+import sys
 from functools import cache
 
 import numpy as np
@@ -17,7 +19,16 @@ from truecast._core import find_level
 from truecast.reference import class_guard
 from truecast.reference.class_guard import ClassGuard, Row
 from truecast.reference.class_levels import WHOLE, Levels
-from truecast.reference.guard import END, EVERYONE, UNIT, Field, angle_of, forecast_at, shape_at
+from truecast.reference.guard import (
+    END,
+    EVERYONE,
+    UNIT,
+    Field,
+    angle_of,
+    forecast_at,
+    shape_at,
+    spacing,
+)
 
 PART = 2.0**-20
 HALF = math.pi / 2**13  # half the spacing of keys, at first
@@ -225,3 +236,43 @@ def test_what_is_said_beside_a_key_tilts_little() -> None:
     assert 4 * (3.66 + 56.18 / 4 * HALF) <= 14.7
     assert 14.7 * 1.734 <= 25.5
     assert 14.7 * HALF <= 0.0057
+
+
+def test_rounded_forecasts_near_one_tilt_little() -> None:
+    """Section 5: by less than 0.0128 prices and 0.01 half spacings, at any angle from 1."""
+    for t, angle in itertools.product(2.0 ** np.arange(0, 30.5, 0.5), 2.0 ** np.arange(-40, 0.5)):
+        half = math.pi * spacing(math.ceil(t)) / END / 2
+        own = np.prod(shape_at(END - round(angle / math.pi * END)))
+        apart = min(2.0**-52 / math.sin(angle), 2.0**-25)
+        for said in np.linspace(max(angle - half, 0), min(angle + half, math.pi / 2), 5):
+            left = math.sin(said / 2) ** 2
+            more = 2 * left * (3.01 * t + 1.5) * own * apart
+            assert more <= 0.0128 * left * (1 - left) * own + 0.01 * half
+
+
+FULL = """
+import resource
+import numpy as np
+import truecast as tc
+
+guard = tc.Recalibrator(classes=400, hint=tc.hints.Identity(), nudge=False, budget=1.05)
+guard._desk.limit_moves(0, 0)
+even, sure = np.full(400, 1 / 400), np.eye(400)[0]
+while np.abs(guard.predict(even) - even).max() < 1e-9:
+    guard.observe(0)
+guard.predict(sure)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (40 << 20),) * 2)
+try:
+    guard.predict(even)
+except MemoryError:
+    guard.observe(1)
+"""
+
+
+@pytest.mark.slow("searches for a level of 400 classes")
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited as Linux does it")
+def test_a_row_for_which_there_is_no_memory_is_not_asked_for() -> None:
+    """Else `observe` would count a row that was never said."""
+    done = subprocess.run([sys.executable, "-c", FULL], capture_output=True, text=True, check=False)
+    assert "OrderError" in done.stderr

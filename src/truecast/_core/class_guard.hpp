@@ -168,6 +168,7 @@ struct ClassGuard : Guard {
     }
 
     const ClassPlaced& predict(const Aim* hint, const Members& of) {
+        issued = false;  // a level takes memory: if there is none, nothing is asked for
         made.of = of;
         place(hint, made);
         ask();
@@ -390,6 +391,7 @@ struct ClassGuard : Guard {
         const Key cell = std::max(unit / 4, arc_end / static_cast<Key>(Levels::most_cells));
         const auto cells = static_cast<std::size_t>(arc_end / cell);
         std::vector<double> tilts;
+        tilts.reserve(count() * (cells + 1));
         for (std::size_t k = 0; k < count(); ++k)
             for (Key key = 0; key <= arc_end; key += cell) tilts.push_back(tilt_at(to.of, k, key));
         const auto [who, crossings] = Levels(tilts, count()).find();

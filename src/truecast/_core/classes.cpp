@@ -66,7 +66,8 @@ void observe(ClassDesk& desk, std::int64_t y) {
     desk.guard.observe(outcome);
 }
 
-// A forecast to be issued: all that may fail comes first, `keep` changes the desk.
+// A forecast to be issued: nearly all that may fail comes first, `keep` changes the desk. If there
+// is no memory for a level, the room that was made is all that has changed.
 class Issue {
     Tickets room;
     Aims hint;
@@ -103,9 +104,10 @@ nb::object issue(ClassDesk& desk, const Row1& scores, nb::handle group, nb::hand
         const Busy working(unread(desk));
         Seating seating(desk.seats, desk.guard);
         Issue forecast(desk, seating.of(name), row, about);
-        seating.keep();
         Tickets given_up;
-        said = forecast.keep(desk, given_up).p();
+        const Awaited& made = forecast.keep(desk, given_up);
+        seating.keep();
+        said = made.p();
         number = desk.issued - 1;
     }
     return ticket(desk.ticket_type, number, as_object(said));

@@ -24,7 +24,7 @@ struct LogisticBlock {
 
     TRUECAST_INLINE void set(const double* z, const double* zeros, const double* ones,
                              std::size_t n, double a, double b) {
-        double odds[size], sizes[size], smalls[size];
+        double odds[size], sizes[size] = {}, smalls[size];
         for (std::size_t i = 0; i < n; ++i) odds[i] = a + b * z[i];
         for (std::size_t i = 0; i < n; ++i) sizes[i] = std::fabs(odds[i]);
         exp_of_minus(sizes, n, smalls);
@@ -118,7 +118,7 @@ struct Graded {
     // log(1 + x) is log(u) + c / u, within c^2, if u is the rounded sum and c what that lost.
     TRUECAST_INLINE double loss_each(double a, double b) const {
         constexpr std::size_t size = exponents;
-        double odds[size], sizes[size], smalls[size];
+        double odds[size], sizes[size] = {}, smalls[size];
         Total sum;
         for (std::size_t from = 0; from < n; from += size) {
             const std::size_t count = std::min(size, n - from);

@@ -540,7 +540,8 @@ nb::object curve_errors_of_tally(Doubles p, AnyArray zeros, AnyArray ones, Doubl
     }));
 }
 
-// A score taken apart, by those of the recalibrated forecasts and of the mean outcome. What is never negative must not become so by rounding.
+// A score taken apart, by those of the recalibrated forecasts and of the mean outcome. What is
+// never negative must not become so by rounding.
 nb::tuple decomposed(double said, double recalibrated, double constant) {
     return nb::make_tuple(std::max(0.0, said), std::max(0.0, said - recalibrated),
                           std::max(0.0, constant - recalibrated), constant);

@@ -133,6 +133,7 @@ def promised_of_classes(classes: int, rounds: int, budget: float) -> float:
     prices = min(classes * most_prices(rounds), 56.2 * rounds)
     spill = 25.5 * rounds ** (1 / 3) + rounds / 2**20 + 1.01 * 2.0**-37 * rounds**2
     credit = budget * (classes * START + prices) + spill
+    credit += 2.0**-41 * classes * rounds * (math.sqrt(credit) + 4) * 1.01
     rounding = (budget + 1) * rounds / 2**20 + classes * rounds * (
         budget / 2**37 + 2.0**-39 * rounds
     )

@@ -218,6 +218,12 @@ struct ClassGuard : Guard {
         reserved -= of.worst;
     }
 
+    // As if it had not been given up.
+    void take_back(const ClassPlaced& of) {
+        each_of(of, find);
+        reserved += of.worst;
+    }
+
     // As one forecast of all classes, for the account: it counts once for each field.
     Placed account(const ClassPlaced& of) const {
         Placed all;
@@ -263,6 +269,10 @@ struct ClassGuard : Guard {
     static void lose(Group& group, double) {
         --group.late;
         ++group.lost;
+    }
+    static void find(Group& group, double) {
+        ++group.late;
+        --group.lost;
     }
 
     void wait() {

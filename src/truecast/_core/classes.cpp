@@ -52,8 +52,8 @@ nb::object predict(ClassDesk& desk, const Row1& scores, nb::handle group, Array<
     Seating seating(desk.seats, desk.guard);
     const Members of = seating.of(name);
     Numbers now = row.given;
-    seating.keep();
     write(desk.guard.predict(aims_of(desk.hint.predict(row)).data(), of), said.data());
+    seating.keep();
     desk.asked = std::move(now);
     return nb::none();
 }
@@ -66,8 +66,8 @@ void observe(ClassDesk& desk, std::int64_t y) {
     desk.guard.observe(outcome);
 }
 
-// A forecast to be issued: nearly all that may fail comes first, `keep` changes the desk. If there
-// is no memory for a level, the room that was made is all that has changed.
+// A forecast to be issued: `keep` changes the desk. It fails only if there is no memory for a
+// level.
 class Issue {
     Tickets room;
     Aims hint;
@@ -103,11 +103,17 @@ nb::object issue(ClassDesk& desk, const Row1& scores, nb::handle group, nb::hand
     {
         const Busy working(unread(desk));
         Seating seating(desk.seats, desk.guard);
-        Issue forecast(desk, seating.of(name), row, about);
-        Tickets given_up;
-        const Awaited& made = forecast.keep(desk, given_up);
+        TicketsBefore<ClassDesk> before(desk);
+        try {
+            said.resize(desk.classes());
+            Issue forecast(desk, seating.of(name), row, about);
+            write(forecast.keep(desk, before.given_up).made, said.data());
+        } catch (...) {
+            for (const auto& [_, lost] : before.given_up) desk.guard.take_back(lost.made);
+            before.restore_tickets();
+            throw;
+        }
         seating.keep();
-        said = made.p();
         number = desk.issued - 1;
     }
     return ticket(desk.ticket_type, number, as_object(said));

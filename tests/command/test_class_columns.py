@@ -85,6 +85,7 @@ def test_outcomes_0_or_1_stay_so(tmp_path: Path, text: str, score: str) -> None:
         ("P(a) %,P(b) %,P(c) %", "abc"),
         ("pa,pb,pc", "abc"),
         ("pa,pb,pc", "ABC"),
+        ("p_to a,p_to b,p_to c", ["to a", "to b", "to c"]),
     ],
 )
 def test_names_of_classes_are_those_of_outcomes(

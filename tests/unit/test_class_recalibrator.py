@@ -242,6 +242,15 @@ def test_frames_without_names_go_by_position_and_others_are_refused() -> None:
         r.predict_many(pl.DataFrame(rows, schema=["p2", "p1", "p0"], orient="row"))
 
 
+def test_names_of_classes_may_have_a_common_beginning_and_other_columns_beside_them() -> None:
+    species = ["Iris-setosa", "Iris-versicolor", "Iris-virginica"]
+    frame = pl.DataFrame({"id": [7]} | {f"p_{species[k]}": [0.5 - 0.15 * k] for k in (1, 0, 2)})
+    said = tc.Recalibrator(classes=species, normalize=True).predict_many(frame)
+    with pytest.raises(InputError, match="'Iris-virginica' is missing"):
+        tc.Recalibrator(classes=species).predict_many(frame[:, :3])
+    assert said[0] == pytest.approx(np.array([0.5, 0.35, 0.2]) / 1.05, abs=1e-5)
+
+
 @pytest.mark.slow("imports pandas")
 def test_frames_are_read_by_their_columns() -> None:
     pandas = pytest.importorskip("pandas")

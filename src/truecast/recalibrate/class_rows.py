@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
-from truecast._check_classes import readings
+from truecast._check_classes import columns_called, readings
 from truecast.errors import InputError
 
 __all__ = ["Label", "Labels"]
@@ -88,15 +88,14 @@ class Labels:
         found = getattr(
             scores, "column_names", getattr(scores, "columns", None)
         )  # Arrow, or others
-        names = [] if found is None else list(found)
-        for way in readings([str(name) for name in names]):
-            known = dict(zip(way, names, strict=True))
-            if all(str(name) in known for name in self.names):
-                chosen = [known[str(name)] for name in self.names]
-                return np.column_stack([np.asarray(scores[name]) for name in chosen])
-        if not names or _are_numbered(names):
+        if found is None:
             return scores
-        missing = next(name for name in self.names if str(name) not in map(str, names))
+        names = list(found)
+        chosen, missing = columns_called(names, self.names)
+        if missing is None:
+            return np.column_stack([np.asarray(scores[name]) for name in chosen])
+        if _are_numbered(names):
+            return scores
         rule = (
             f"must have a column for each class: {missing!r} is missing. Name columns like the "
             f"classes, such as {missing!r} or 'p_{missing}', or pass .to_numpy() to go by position"

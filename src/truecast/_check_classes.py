@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,6 +16,7 @@ __all__ = [
     "MOST_CLASSES",
     "SLACK",
     "Label",
+    "are_listed",
     "are_rows",
     "class_rounds",
     "columns_called",
@@ -68,10 +69,13 @@ def class_rounds(
 
 def labels_of(labels: Any) -> tuple[Label, ...]:
     """Return the names of classes: those given, or 0, 1, ... for their number."""
-    rule = f"must be from 2 to {MOST_CLASSES} different names or whole numbers, or how many"
+    rule = (
+        f"must be from 2 to {MOST_CLASSES} different names or whole numbers, in the order of "
+        "columns, or how many"
+    )
     if isinstance(labels, int | np.integer) and not isinstance(labels, bool):
         return tuple(range(_check.whole_number("labels", labels, least=2, most=MOST_CLASSES)))
-    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+    if not are_listed(labels):
         raise InputError("labels", rule, labels)
     names = tuple(_label(value, place) for place, value in enumerate(labels))
     if not 2 <= len(names) <= MOST_CLASSES:
@@ -80,6 +84,19 @@ def labels_of(labels: Any) -> tuple[Label, ...]:
         if name in names[:place]:
             raise InputError("labels", "must name each class once", name, place)
     return names
+
+
+def are_listed(names: Any) -> bool:
+    """Whether these are several things in an order, which those of a set and of a dict need not be.
+
+    Examples
+    --------
+    >>> are_listed(["home", "away"]), are_listed({"home", "away"}), are_listed("home")
+    (True, False, False)
+    """
+    if isinstance(names, str | bytes | Set | Mapping) or getattr(names, "ndim", 1) != 1:
+        return False
+    return isinstance(names, Iterable)
 
 
 def _label(value: Any, place: int) -> Label:

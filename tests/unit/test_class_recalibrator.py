@@ -214,6 +214,7 @@ def test_names_may_be_those_of_numpy() -> None:
         assert r.classes == tuple(names)
         assert tc.ClassRecalibrator.from_json(r.to_json()).classes == r.classes
         assert tc.Monitor(classes=list(np.array(names))).config["classes"] == names
+        assert tc.Recalibrator(classes=pl.Series(names)).classes == tuple(names)
 
 
 @pytest.mark.parametrize("form", ["p_%s", "p%s", "P(%s) %%", "%s_prob", "%s"])
@@ -252,6 +253,28 @@ def test_names_of_classes_may_have_a_common_beginning_and_other_columns_beside_t
 
 
 @pytest.mark.slow("imports pandas")
+def test_rows_with_names_go_by_them() -> None:
+    pandas = pytest.importorskip("pandas")
+    said = {"away": 0.2, "home": 0.5, "draw": 0.3}
+    prefixed = {"id": 7} | {f"p_{name}": p for name, p in said.items()}
+    frame = pandas.DataFrame([prefixed])
+    for row in (said, prefixed, pandas.Series(said), frame.iloc[0], pandas.Series([0.5, 0.3, 0.2])):
+        r, m = tc.Recalibrator(classes=NAMES), tc.Monitor(classes=NAMES)
+        assert r.predict(row) == pytest.approx([0.5, 0.3, 0.2], abs=1e-5)
+        assert r.issue(row).p == pytest.approx([0.5, 0.3, 0.2], abs=1e-5)
+        m.update(row, "home")
+        by_position = tc.Monitor(classes=NAMES)
+        by_position.update([0.5, 0.3, 0.2], "home")
+        assert m.state() == by_position.state()
+    r = tc.Recalibrator(classes=NAMES)
+    for row in ({"home": 0.5, "away": 0.5}, pandas.Series({"home": 0.5, "away": 0.5})):
+        with pytest.raises(InputError, match="a score for each class: 'draw' is missing"):
+            r.predict(row)
+    with pytest.raises(InputError, match="must be 3 numbers, one of each class"):
+        r.predict({0: 0.5, 1: 0.3, 2: 0.2})
+
+
+@pytest.mark.slow("imports pandas")
 def test_frames_are_read_by_their_columns() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"away": [0.2], "id": [7], "home": [0.5], "draw": [0.3]})
@@ -261,7 +284,10 @@ def test_frames_are_read_by_their_columns() -> None:
         r.predict_many(frame[["away", "home"]])
 
 
-@pytest.mark.parametrize("classes", [1, 0, True, "ab", ["a"], ["a", "a"], [1.5, 2.5], 10**6])
+@pytest.mark.parametrize(
+    "classes",
+    [1, 0, True, "ab", ["a"], ["a", "a"], [1.5, 2.5], 10**6, {"a", "b"}, {"a": 1, "b": 2}],
+)
 def test_bad_classes_are_refused(classes: Any) -> None:
     with pytest.raises(InputError, match="classes"):
         tc.Recalibrator(classes=classes)

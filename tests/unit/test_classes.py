@@ -266,6 +266,7 @@ def test_numbers_as_labels():
         (Y, ROWS, {"labels": ["a", "b"]}, "a name for each of the 3 columns"),
         (Y, ROWS, {"labels": ["a", "b", "b"]}, "must name each class once, got 'b' at position 2"),
         (Y, ROWS, {"labels": "abc"}, "labels must be from 2 to 4096 different names"),
+        (["a"] * 4, ROWS, {"labels": {"a", "b", "c"}}, "labels must be .* in the order of columns"),
         (Y, ROWS[:3], {}, "must have a row for each of the 4 outcomes"),
         (Y, ROWS[:, :1], {}, r"at least two columns: of one column, pass \[:, 0\]"),
         (Y, pl.DataFrame(ROWS[:, :1], schema=["p"]), {}, "y_prob .* pass the one column itself"),

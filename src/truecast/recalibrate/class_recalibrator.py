@@ -229,7 +229,9 @@ class ClassRecalibrator(Issuing[ClassTicket]):
         Parameters
         ----------
         scores
-            The model's probabilities, one of each class; or logits if `scale` says so.
+            The model's probabilities, one of each class; or logits if `scale` says so. A dict, or
+            a row of a pandas frame, goes by the names of the classes, as columns of a frame do;
+            anything else by position.
         group
             The name or number of the group of this round, or a tuple of several: each group is
             calibrated. Every round also counts for everyone.

@@ -293,6 +293,17 @@ def test_bad_classes_are_refused(classes: Any) -> None:
         tc.Recalibrator(classes=classes)
 
 
+def test_rows_without_classes_are_refused_with_what_to_do() -> None:
+    """Also where outcomes are classes: what is said is not only that these must be 0 or 1."""
+    rows, y = np.full((4, 3), 1 / 3), [0, 1, 2, 2]
+    with pytest.raises(InputError, match=r"scores .* use truecast.Recalibrator\(classes=...\)"):
+        tc.Recalibrator().forecast_many(rows, y)
+    with pytest.raises(InputError, match=r"p .* use truecast.Monitor\(classes=...\)"):
+        tc.Monitor().update_many(rows, y)
+    with pytest.raises(InputError, match=r"p .* use truecast.Monitor\(classes=...\)"):
+        tc.Monitor().update(rows[0], 1)
+
+
 def test_bad_options_are_refused() -> None:
     for option in ({"hint": object()}, {"hint": tc.hints.Experts(2)}, {"budget": 1.0}):
         with pytest.raises(InputError):

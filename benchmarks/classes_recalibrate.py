@@ -291,26 +291,41 @@ def compare(name: str) -> None:
     print(f"\nBrier score over the best of these: **{100 * over:+.2f} %**")
 
 
-def mean_brier(method: Callable[[Array, Array], Array], streams: list[Any]) -> float:
-    """Mean Brier score of a method over streams of scores and outcomes."""
-    return float(np.mean([tc.brier_score(y, method(x, y)) for x, y in streams]))
-
-
 def recalibrated(x: Array, y: Array) -> Array:
     return tc.Recalibrator(classes=x.shape[1]).forecast_many(x, y)
 
 
+FIGURES: dict[str, Callable[[Array, Array], float]] = {
+    "Brier": lambda said, y: tc.brier_score(y, said),
+    "log": log_score,
+    "classwise": classwise,
+}
+
+
 def orders(count: int = 12) -> None:
-    """Short streams in many random orders: mean Brier scores, and the best peer of that mean."""
+    """Short streams in many random orders: mean figures, and of each the peer with the best."""
     print(f"\n## Short streams, {count} orders each\n")
-    print("| stream | Brier | best peer | its Brier | over it |\n|---|---|---|---|---|")
+    names = " | ".join(f"{figure} | best peer | over it" for figure in FIGURES)
+    print(f"| stream | {names} |\n|---|{'---|---|---|' * len(FIGURES)}")
     for name, make in SHORT.items():
         streams = [make(seed)[:2] for seed in range(count)]
-        ours = mean_brier(recalibrated, streams)
-        peers = {peer: mean_brier(method, streams) for peer, method in PEERS.items()}
-        best = min(peers, key=lambda peer: peers[peer])
-        over = 100 * (ours / peers[best] - 1)
-        print(f"| {name} | {ours:.5f} | {best} | {peers[best]:.5f} | {over:+.2f} % |", flush=True)
+        methods = {"truecast": recalibrated} | PEERS
+        said = {who: [method(*stream) for stream in streams] for who, method in methods.items()}
+        cells = [_against_best(figure, said, streams) for figure in FIGURES.values()]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def _against_best(
+    figure: Callable[[Array, Array], float], said: dict[str, list[Array]], streams: list[Any]
+) -> str:
+    """A mean figure of ours, the peer with the least, and how far ours is above that."""
+    means = {
+        who: float(np.mean([figure(rows, y) for rows, (_, y) in zip(all_, streams, strict=True)]))
+        for who, all_ in said.items()
+    }
+    ours = means.pop("truecast")
+    best = min(means, key=lambda peer: means[peer])
+    return f"{ours:.5f} | {best}, {means[best]:.5f} | {100 * (ours / means[best] - 1):+.2f} %"
 
 
 def drift() -> None:

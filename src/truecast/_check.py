@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 20
 _OUTCOME = "must be 0 or 1"
 _PROBABILITY = "must be between 0 and 1"
-_FOR_CLASSES = dict.fromkeys(  # what to do about a row of probabilities, by argument
-    ("score", "scores"), ": for several classes, use truecast.Recalibrator(classes=...)"
-)
+_FOR_CLASSES = {  # what to do about rows of probabilities, by argument
+    "score": ": for several classes, use truecast.Recalibrator(classes=...)",
+    "scores": ": for several classes, use truecast.Recalibrator(classes=...)",
+    "p": ": for several classes, use truecast.Monitor(classes=...)",
+}
 _LOG_ODDS = "must be log-odds: a finite number"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # the first and the last, in microseconds since 1970
@@ -207,6 +209,8 @@ def scored(
     try:
         y = outcomes(bits)
     except InputError as error:
+        if models == 1 and getattr(values, "ndim", 1) == 2:
+            scores(name, values, scale=scale)  # of several classes: refused, with what to do
         if (
             error.rule == _OUTCOME
             and _holds(outcomes, values)

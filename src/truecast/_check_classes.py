@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,8 +16,10 @@ __all__ = [
     "MOST_CLASSES",
     "SLACK",
     "Label",
+    "are_listed",
     "are_rows",
     "class_rounds",
+    "columns_called",
     "readings",
     "without_prefix",
 ]
@@ -27,8 +29,8 @@ Label = str | int
 MOST_CLASSES = 1 << 12  # so that the table of predicted against actual classes fits in memory
 SLACK = 1e-6  # by which a row of probabilities may miss a sum of 1
 _ROWS = "must have shape (rounds, classes), with at least two columns"
-_OPENING = r"[^_\s.:/(\[{-]*$"  # what follows the last separator or bracket
-_CLOSING = r"^[^_\s.:/)\]}%-]*"  # what comes before the first
+_OPENING = r"[_\s.:/(\[{-]"  # a separator or bracket, before the name of a class
+_CLOSING = r"[_\s.:/)\]}%-]"  # or after it
 _DIGITS = "0123456789"
 _SEPARATOR = r"^(.*[_\s.:/-])[^_\s.:/-]*$"
 
@@ -67,10 +69,13 @@ def class_rounds(
 
 def labels_of(labels: Any) -> tuple[Label, ...]:
     """Return the names of classes: those given, or 0, 1, ... for their number."""
-    rule = f"must be from 2 to {MOST_CLASSES} different names or whole numbers, or how many"
+    rule = (
+        f"must be from 2 to {MOST_CLASSES} different names or whole numbers, in the order of "
+        "columns, or how many"
+    )
     if isinstance(labels, int | np.integer) and not isinstance(labels, bool):
         return tuple(range(_check.whole_number("labels", labels, least=2, most=MOST_CLASSES)))
-    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+    if not are_listed(labels):
         raise InputError("labels", rule, labels)
     names = tuple(_label(value, place) for place, value in enumerate(labels))
     if not 2 <= len(names) <= MOST_CLASSES:
@@ -79,6 +84,19 @@ def labels_of(labels: Any) -> tuple[Label, ...]:
         if name in names[:place]:
             raise InputError("labels", "must name each class once", name, place)
     return names
+
+
+def are_listed(names: Any) -> bool:
+    """Whether these are several things in an order, which those of a set and of a dict need not be.
+
+    Examples
+    --------
+    >>> are_listed(["home", "away"]), are_listed({"home", "away"}), are_listed("home")
+    (True, False, False)
+    """
+    if isinstance(names, str | bytes | Set | Mapping) or getattr(names, "ndim", 1) != 1:
+        return False
+    return isinstance(names, Iterable)
 
 
 def _label(value: Any, place: int) -> Label:
@@ -104,15 +122,14 @@ def _columns_of(
     names: list[Any], given: tuple[Label, ...] | None, y_true: Any
 ) -> tuple[tuple[Label, ...], list[Any]]:
     """Return labels and the columns of a frame that belong to them, in the same order."""
+    if given is not None:
+        chosen, missing = columns_called(names, given)
+        if missing is not None:
+            rule = f"must have a column for each label; there is none for {missing!r}"
+            raise InputError("y_prob", rule, names)
+        return given, chosen
     ways = readings([str(name) for name in names])
     known = [dict(zip(keys, names, strict=True)) for keys in ways]
-    if given is not None:
-        for columns in known:
-            if all(str(label) in columns for label in given):
-                return given, [columns[str(label)] for label in given]
-        missing = next(label for label in given if str(label) not in known[0])
-        rule = f"must have a column for each label; there is none for {missing!r}"
-        raise InputError("y_prob", rule, names)
     seen = _written(np.asarray(y_true))
     for columns in known:
         if seen <= set(columns) and len(columns) == len(names):
@@ -141,6 +158,37 @@ def _like(y_true: Any, columns: Iterable[str]) -> list[Any]:
     return [int(float(name)) if numbers else name for name in columns]
 
 
+def columns_called(names: Sequence[Any], labels: Sequence[Label]) -> tuple[list[Any], Label | None]:
+    """Return the columns that are called like labels, and the first label that has none.
+
+    Either all are called like their labels, or all have the same beginning or end beside it. Others
+    may be among them.
+
+    Examples
+    --------
+    >>> columns_called(["p_away", "p_home", "round"], ["home", "away"])
+    (['p_home', 'p_away'], None)
+    >>> columns_called(["p_away", "p_home"], ["home", "draw", "away"])
+    ([], 'draw')
+    """
+    columns = {str(name): name for name in names}
+    missing = [*labels]
+    for some in _likely(columns, labels):
+        for way in readings(some):
+            known = dict(zip(way, some, strict=True))
+            without = [label for label in labels if str(label) not in known]
+            if not without:
+                return [columns[known[str(label)]] for label in labels], None
+            missing = min(missing, without, key=len)
+    return [], missing[0]
+
+
+def _likely(columns: Iterable[str], labels: Sequence[Label]) -> Iterator[list[str]]:
+    """Yield all columns; then, if they are asked for, those that have a label in their names."""
+    yield [*columns]
+    yield [one for one in columns if any(str(label) in one for label in labels)]
+
+
 def without_prefix(names: Sequence[str]) -> list[str]:
     """Return names without the beginning that all of them share, up to a separator.
 
@@ -162,13 +210,15 @@ def _shared_beginning(names: Sequence[str]) -> str:
 def readings(names: Sequence[str]) -> list[list[str]]:
     """Return what columns may call their classes: their names, less what all of them share.
 
-    The fewer letters are taken away, the earlier: nothing, then up to separators or brackets, then
-    all that is shared, but no part of a number.
+    The fewer letters are taken away, the earlier: nothing, then up to each separator or bracket,
+    then all that is shared, but no part of a number.
 
     Examples
     --------
-    >>> readings(["P(a) %", "P(b) %"])
-    [['P(a) %', 'P(b) %'], ['P(a', 'P(b'], ['a) %', 'b) %'], ['a', 'b']]
+    >>> readings(["P(a)", "P(b)"])
+    [['P(a)', 'P(b)'], ['P(a', 'P(b'], ['a)', 'b)'], ['a', 'b']]
+    >>> readings(["p_New York", "p_New Jersey"])[1:]
+    [['New York', 'New Jersey'], ['York', 'Jersey']]
     """
     if len(names) < 2:
         return [list(names)]
@@ -178,12 +228,12 @@ def readings(names: Sequence[str]) -> list[list[str]]:
         begin = begin.rstrip(_DIGITS)
     if any(_splits_number(name, len(name) - len(end)) for name in names):
         end = end.lstrip(_DIGITS)
-    begins = dict.fromkeys(["", re.sub(_OPENING, "", begin), begin])
-    ends = dict.fromkeys(["", re.sub(_CLOSING, "", end), end])
+    opened = [begin[: at.end()] for at in re.finditer(_OPENING, begin)]
+    closed = [end[at.start() :] for at in re.finditer(_CLOSING, end)]
     ways = [
         [name[len(before) : len(name) - len(after)] for name in names]
-        for before in begins
-        for after in ends
+        for before in dict.fromkeys(["", *opened, begin])
+        for after in dict.fromkeys(["", *closed[::-1], end])
     ]
     different = (way for place, way in enumerate(ways) if way not in ways[:place])
     return [way for way in different if all(way) or way == list(names)]

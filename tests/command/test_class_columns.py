@@ -58,6 +58,15 @@ def test_columns_are_guessed(tmp_path: Path, text: str, columns: str) -> None:
     assert told.endswith(f"classes in {columns}")
 
 
+def test_columns_of_very_many_classes_are_guessed(tmp_path: Path) -> None:
+    names = [f"kind {k}" for k in range(120)]
+    rows = "".join(f"{name}{',0' * k},1{',0' * (119 - k)}\n" for k, name in enumerate(names))
+    text = f"result,{','.join(f'p_{name}' for name in names)}\n{rows}"
+    code, told = run(tmp_path, text)
+    assert code == 0, told
+    assert told.endswith("'p_kind 19' and 100 more")
+
+
 @pytest.mark.parametrize(
     ("text", "score"),
     [
@@ -85,6 +94,7 @@ def test_outcomes_0_or_1_stay_so(tmp_path: Path, text: str, score: str) -> None:
         ("P(a) %,P(b) %,P(c) %", "abc"),
         ("pa,pb,pc", "abc"),
         ("pa,pb,pc", "ABC"),
+        ("p_to a,p_to b,p_to c", ["to a", "to b", "to c"]),
     ],
 )
 def test_names_of_classes_are_those_of_outcomes(

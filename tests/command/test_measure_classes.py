@@ -407,6 +407,24 @@ def test_a_model_that_is_a_little_too_sure_of_each_of_many_classes_is_found() ->
             assert found.headline == "Not calibrated: too sure of the class that is predicted"
 
 
+def test_a_class_that_is_off_only_where_it_is_predicted_has_a_sentence() -> None:
+    """Where 2 is the most probable it comes seldom, and elsewhere more often than forecast."""
+    rng = np.random.default_rng(2)
+    top = rng.random(4_000) < 0.2
+    rows = np.where(top[:, None], [0.3, 0.3, 0.4], [0.5, 0.3, 0.2])
+    truth = np.where(top[:, None], [0.39, 0.36, 0.25], [0.48, 0.285, 0.235])
+    y = (truth.cumsum(axis=1) < rng.random((4_000, 1))).sum(axis=1)
+    found = find_classes(tc.ClassTally.from_predictions(y, rows), 99)
+    found = replace(found, sure=replace(found.sure, p_value=np.ones(3)))
+    assert (found.off, found.off_top) == ((), (2,))
+    assert found.headline == "Not calibrated: 2 is off where predicted"
+    assert found.sentences[0].startswith(
+        "Where 2 was predicted, with 40\xa0% on average, it came in 2"
+    )
+    page = tc.html_report(found.tally).html
+    assert "those below 0.017, as there are 3 ways to look at the classes" in page
+
+
 def test_a_class_that_is_right_on_average_is_said_to_be_off_where_it_is() -> None:
     rng = np.random.default_rng(1)
     p = rng.choice([0.2, 0.8], 4_000)

@@ -213,6 +213,29 @@ def test_two_classes_are_the_binary_guard_twice() -> None:
         assert proved.brier == pytest.approx(2 * one.certificate.brier)
 
 
+@pytest.mark.parametrize("scale", ["probability", "logit"])
+def test_two_classes_are_the_binary_recalibrator(scale: str) -> None:
+    """As both are built by default: hints, nudge and guard, of a model that is off and drifts."""
+    rng = np.random.default_rng(8)
+    x = rng.normal(-0.5, 1.5, 3_000)
+    y = (rng.random(3_000) < expit(x)).astype(int)
+    scores = 2 * x + np.linspace(-1, 1, 3_000)
+    rows = np.column_stack([0 * scores, scores])
+    if scale == "probability":
+        scores, rows = expit(scores), np.column_stack([1 - expit(scores), expit(scores)])
+    one = tc.Recalibrator(scale=scale)
+    two = tc.Recalibrator(classes=["no", "yes"], scale=scale)
+    p = one.forecast_many(scores, y)
+    q = two.forecast_many(rows, np.array(["no", "yes"])[y])
+    assert q[:, 1] == pytest.approx(p, abs=1e-12)
+    assert q[:, 0] == pytest.approx(1 - p, abs=1e-12)
+    for each in two.certificate.classes.values():
+        assert each.energy == pytest.approx(one.certificate.energy)
+        assert each.bound == pytest.approx(one.certificate.bound)
+    loaded = tc.Recalibrator.from_json(two.to_json())
+    assert loaded.predict(rows[0]).tolist() == two.predict(rows[0]).tolist()
+
+
 def test_two_classes_with_groups_are_the_binary_recalibrator() -> None:
     """Offsets of groups included, whichever groups and outcomes."""
     rng = np.random.default_rng(6)
@@ -220,9 +243,9 @@ def test_two_classes_with_groups_are_the_binary_recalibrator() -> None:
     names = [(int(a), "odd" if b else "even") for a, b in rng.integers(0, [6, 2], (1_500, 2))]
     drawn = np.array([name[0] for name in names]) * 0.4 - 1
     y = (rng.random(1_500) < expit(np.log(score / (1 - score)) + drawn)).astype(int)
-    for hint in (tc.hints.Identity(), tc.hints.Mix()):
-        one = tc.Recalibrator(hint=hint)
-        two = tc.Recalibrator(classes=2, hint=hint)
+    for options in ({"hint": tc.hints.Identity()}, {"hint": tc.hints.Mix()}, {}):
+        one = tc.Recalibrator(**options)
+        two = tc.Recalibrator(classes=2, **options)
         rows = np.column_stack([1 - score, score])
         p = one.forecast_many(score, y, groups=names)
         q = two.forecast_many(rows, y, groups=names)

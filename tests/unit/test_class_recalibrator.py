@@ -214,6 +214,7 @@ def test_names_may_be_those_of_numpy() -> None:
         assert r.classes == tuple(names)
         assert tc.ClassRecalibrator.from_json(r.to_json()).classes == r.classes
         assert tc.Monitor(classes=list(np.array(names))).config["classes"] == names
+        assert tc.Recalibrator(classes=pl.Series(names)).classes == tuple(names)
 
 
 @pytest.mark.parametrize("form", ["p_%s", "p%s", "P(%s) %%", "%s_prob", "%s"])
@@ -242,6 +243,37 @@ def test_frames_without_names_go_by_position_and_others_are_refused() -> None:
         r.predict_many(pl.DataFrame(rows, schema=["p2", "p1", "p0"], orient="row"))
 
 
+def test_names_of_classes_may_have_a_common_beginning_and_other_columns_beside_them() -> None:
+    species = ["Iris-setosa", "Iris-versicolor", "Iris-virginica"]
+    frame = pl.DataFrame({"id": [7]} | {f"p_{species[k]}": [0.5 - 0.15 * k] for k in (1, 0, 2)})
+    said = tc.Recalibrator(classes=species, normalize=True).predict_many(frame)
+    with pytest.raises(InputError, match="'Iris-virginica' is missing"):
+        tc.Recalibrator(classes=species).predict_many(frame[:, :3])
+    assert said[0] == pytest.approx(np.array([0.5, 0.35, 0.2]) / 1.05, abs=1e-5)
+
+
+@pytest.mark.slow("imports pandas")
+def test_rows_with_names_go_by_them() -> None:
+    pandas = pytest.importorskip("pandas")
+    said = {"away": 0.2, "home": 0.5, "draw": 0.3}
+    prefixed = {"id": 7} | {f"p_{name}": p for name, p in said.items()}
+    frame = pandas.DataFrame([prefixed])
+    for row in (said, prefixed, pandas.Series(said), frame.iloc[0], pandas.Series([0.5, 0.3, 0.2])):
+        r, m = tc.Recalibrator(classes=NAMES), tc.Monitor(classes=NAMES)
+        assert r.predict(row) == pytest.approx([0.5, 0.3, 0.2], abs=1e-5)
+        assert r.issue(row).p == pytest.approx([0.5, 0.3, 0.2], abs=1e-5)
+        m.update(row, "home")
+        by_position = tc.Monitor(classes=NAMES)
+        by_position.update([0.5, 0.3, 0.2], "home")
+        assert m.state() == by_position.state()
+    r = tc.Recalibrator(classes=NAMES)
+    for row in ({"home": 0.5, "away": 0.5}, pandas.Series({"home": 0.5, "away": 0.5})):
+        with pytest.raises(InputError, match="a score for each class: 'draw' is missing"):
+            r.predict(row)
+    with pytest.raises(InputError, match="must be 3 numbers, one of each class"):
+        r.predict({0: 0.5, 1: 0.3, 2: 0.2})
+
+
 @pytest.mark.slow("imports pandas")
 def test_frames_are_read_by_their_columns() -> None:
     pandas = pytest.importorskip("pandas")
@@ -252,10 +284,24 @@ def test_frames_are_read_by_their_columns() -> None:
         r.predict_many(frame[["away", "home"]])
 
 
-@pytest.mark.parametrize("classes", [1, 0, True, "ab", ["a"], ["a", "a"], [1.5, 2.5], 10**6])
+@pytest.mark.parametrize(
+    "classes",
+    [1, 0, True, "ab", ["a"], ["a", "a"], [1.5, 2.5], 10**6, {"a", "b"}, {"a": 1, "b": 2}],
+)
 def test_bad_classes_are_refused(classes: Any) -> None:
     with pytest.raises(InputError, match="classes"):
         tc.Recalibrator(classes=classes)
+
+
+def test_rows_without_classes_are_refused_with_what_to_do() -> None:
+    """Also where outcomes are classes: what is said is not only that these must be 0 or 1."""
+    rows, y = np.full((4, 3), 1 / 3), [0, 1, 2, 2]
+    with pytest.raises(InputError, match=r"scores .* use truecast.Recalibrator\(classes=...\)"):
+        tc.Recalibrator().forecast_many(rows, y)
+    with pytest.raises(InputError, match=r"p .* use truecast.Monitor\(classes=...\)"):
+        tc.Monitor().update_many(rows, y)
+    with pytest.raises(InputError, match=r"p .* use truecast.Monitor\(classes=...\)"):
+        tc.Monitor().update(rows[0], 1)
 
 
 def test_bad_options_are_refused() -> None:

@@ -218,6 +218,23 @@ def test_columns_of_frames_are_found_by_their_names(frame, prefix):
     assert guessed["home"] == expected["home"]
 
 
+@pytest.mark.parametrize("labels", [None, ["Iris-setosa", "Iris-versicolor", "Iris-virginica"]])
+def test_names_of_classes_may_have_a_common_beginning_of_their_own(labels):
+    species = ["Iris-setosa", "Iris-versicolor", "Iris-virginica"]
+    frame = pl.DataFrame(ROWS, schema=[f"p_{name}" for name in species])
+    found = tc.ClassTally.from_predictions([species[k] for k in Y], frame, labels=labels)
+    assert found.labels == tuple(species)
+    assert found.classes == tc.ClassTally.from_predictions(Y, ROWS).classes
+
+
+def test_other_columns_may_be_there_if_labels_are_given():
+    named = [NAMES[k] for k in Y]
+    columns = {f"p_{name}": ROWS[:, k] for k, name in enumerate(NAMES)}
+    frame = pl.DataFrame({"round": [1, 2, 3, 4], **columns})
+    found = tc.ClassTally.from_predictions(named, frame, labels=NAMES)
+    assert found == tc.ClassTally.from_predictions(named, ROWS, labels=NAMES)
+
+
 def test_numbers_as_labels():
     tally = tc.ClassTally.from_predictions([3, 7, 9, 9], ROWS, labels=[3, 7, 9])
     assert tally[9] == tc.ClassTally.from_predictions(Y, ROWS)[2]
@@ -249,11 +266,18 @@ def test_numbers_as_labels():
         (Y, ROWS, {"labels": ["a", "b"]}, "a name for each of the 3 columns"),
         (Y, ROWS, {"labels": ["a", "b", "b"]}, "must name each class once, got 'b' at position 2"),
         (Y, ROWS, {"labels": "abc"}, "labels must be from 2 to 4096 different names"),
+        (["a"] * 4, ROWS, {"labels": {"a", "b", "c"}}, "labels must be .* in the order of columns"),
         (Y, ROWS[:3], {}, "must have a row for each of the 4 outcomes"),
         (Y, ROWS[:, :1], {}, r"at least two columns: of one column, pass \[:, 0\]"),
         (Y, pl.DataFrame(ROWS[:, :1], schema=["p"]), {}, "y_prob .* pass the one column itself"),
         ([[0], [1]], ROWS, {}, r"y_true must have shape \(rounds,\)"),
         (Y, pd.DataFrame(ROWS, columns=list("abc")), {"labels": list("abd")}, "none for 'd'"),
+        (
+            Y,
+            pd.DataFrame(ROWS, columns=["p_a", "p_b", "p_c"]),
+            {"labels": list("abd")},
+            "none for 'd'",
+        ),
         (["z"] * 4, pl.DataFrame(ROWS, schema=list("abc")), {}, "named by the columns.*got 'z'"),
         (Y, tc.TopK([[0]] * 4, [[1.0]] * 4), {}, "labels must be given beside a TopK"),
         (Y, tc.TopK([[5]] * 4, [[1.0]] * 4), {"labels": 5}, r"indices from 0 to 4, got 5"),

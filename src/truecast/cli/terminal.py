@@ -82,7 +82,17 @@ def for_terminal(text: str) -> str:
 
 
 def fitted(text: str, width: int = WIDTH, indent: str = "", after: str = "") -> str:
-    """Return a text in lines that fit, those after the first indented by `after`, or two more."""
+    r"""Return a text in lines that fit, those after the first indented by `after`, or two more.
+
+    No line ends where a space does not allow it.
+
+    Examples
+    --------
+    >>> print(fitted("it came in 10\xa0% of the rounds", 14).replace("\xa0", " "))
+    it came in
+      10 % of the
+      rounds
+    """
     import textwrap
 
     wrap = textwrap.TextWrapper(
@@ -92,7 +102,7 @@ def fitted(text: str, width: int = WIDTH, indent: str = "", after: str = "") -> 
         break_on_hyphens=False,
         replace_whitespace=False,
     )
-    return "\n".join(wrap.fill(line) for line in text.replace("\xa0", " ").split("\n"))
+    return "\n".join(wrap.fill(line) for line in text.split("\n"))
 
 
 @contextmanager

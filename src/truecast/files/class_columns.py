@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["are_classes", "class_columns", "guessed_classes", "labels_in", "outcomes_in"]
 
 _EDGES = {"", *"_ .:/-()[]{}%"}  # of a word in the name of a column
-_MOST_GUESSED = 50  # classes that are found by their names alone
+_MOST_GUESSED = 50  # outcomes by which columns are found; or columns that may sum to 1
 _MOST_NAMED = 6  # columns, and families, in a message
 _ABOUT = 0.02  # by which the first rows may miss a sum of 1
 
@@ -104,8 +104,8 @@ def guessed_classes(
     FileError
         If several families may be meant.
     """
-    values = labels_in(sample([outcome])[str(columns.index(outcome))])
-    if not values or len(values) > _MOST_GUESSED or set(values) <= {"true", "false"}:
+    values = labels_in(sample([outcome])[str(columns.index(outcome))])[:_MOST_GUESSED]
+    if not values or set(values) <= {"true", "false"}:
         return None
     others = [each for each in columns if each not in taken and columns.count(each) == 1]
     numbers = _Numbers(columns, sample)

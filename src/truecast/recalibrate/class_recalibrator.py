@@ -61,9 +61,10 @@ class ClassRecalibrator(Issuing[ClassTicket]):
         How many: labels are then 0, 1, ...; or their names, str or int. A class that never happens
         does no harm. They are fixed: an outcome of another label is refused.
     hint
-        None for the mixture, which needs no choice. Or one of `truecast.hints`, which is then used
-        for each class by itself, and normalised: `Identity()` trusts the model. Hints of your own
-        are not supported yet.
+        None for the mixture, which needs no choice; of two classes it is `Mix()`, as it is for
+        `Recalibrator` without `classes`. Or one of `truecast.hints`, which is then used for each
+        class by itself, and normalised: `Identity()` trusts the model. Hints of your own are not
+        supported yet.
     scale
         What scores are: "probability", or "logit" for any finite numbers, whose softmax are the
         probabilities. Take these from a naive Bayes classifier, whose probabilities saturate.
@@ -153,10 +154,11 @@ class ClassRecalibrator(Issuing[ClassTicket]):
         self._desk = self._new_desk()
 
     def _new_desk(self) -> _core.ClassDesk:
+        classes = len(self._labels)
         return _core.ClassDesk(
             self._hint or Mix(),
-            len(self._labels),
-            self._hint is None,
+            classes,
+            self._hint is None and classes > 2,  # two are the recalibrator for two
             self._budget,
             self._nudge,
             self._scale == "logit",
@@ -227,7 +229,9 @@ class ClassRecalibrator(Issuing[ClassTicket]):
         Parameters
         ----------
         scores
-            The model's probabilities, one of each class; or logits if `scale` says so.
+            The model's probabilities, one of each class; or logits if `scale` says so. A dict, or
+            a row of a pandas frame, goes by the names of the classes, as columns of a frame do;
+            anything else by position.
         group
             The name or number of the group of this round, or a tuple of several: each group is
             calibrated. Every round also counts for everyone.

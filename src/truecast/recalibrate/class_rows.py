@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
-from truecast._check_classes import readings
+from truecast._check_classes import are_listed, columns_called, readings
 from truecast.errors import InputError
 
 __all__ = ["Label", "Labels"]
@@ -65,7 +65,8 @@ class Labels:
         return np.fromiter(found, np.int64, len(column))
 
     def row(self, scores: Any, *, scale: str, normalize: bool) -> NDArray[np.float64]:
-        """The scores of one round, one of each class."""
+        """The scores of one round, one of each class; by their names, if they have names."""
+        scores = self._named(scores)
         try:
             row = np.asarray(scores, np.float64)
         except (TypeError, ValueError):
@@ -74,6 +75,16 @@ class Labels:
             rule = f"must be {len(self)} numbers, one of each class"
             raise InputError("scores", rule, scores)
         return self._checked(row.reshape(1, -1), scale, normalize, one=True).reshape(-1)
+
+    def _named(self, scores: Any) -> Any:
+        """Of a dict, or of a row of a pandas frame, the scores of the classes; others as they are.
+
+        An array, a list and a series without names go by position.
+        """
+        if not hasattr(scores, "keys"):
+            return scores
+        chosen = self._chosen([*scores.keys()], "score", "a list")
+        return scores if chosen is None else [scores[name] for name in chosen]
 
     def rows(self, scores: Any, *, scale: str, normalize: bool) -> NDArray[np.float64]:
         """A row of scores for each round; a frame may have its columns in any order."""
@@ -88,18 +99,21 @@ class Labels:
         found = getattr(
             scores, "column_names", getattr(scores, "columns", None)
         )  # Arrow, or others
-        names = [] if found is None else list(found)
-        for way in readings([str(name) for name in names]):
-            known = dict(zip(way, names, strict=True))
-            if all(str(name) in known for name in self.names):
-                chosen = [known[str(name)] for name in self.names]
-                return np.column_stack([np.asarray(scores[name]) for name in chosen])
-        if not names or _are_numbered(names):
+        chosen = None if found is None else self._chosen(list(found), "column", ".to_numpy()")
+        if chosen is None:
             return scores
-        missing = next(name for name in self.names if str(name) not in map(str, names))
+        return np.column_stack([np.asarray(scores[name]) for name in chosen])
+
+    def _chosen(self, names: Sequence[Any], of: str, unnamed: str) -> list[Any] | None:
+        """Of the names of scores, those of the classes; None if they are only numbered."""
+        chosen, missing = columns_called(names, self.names)
+        if missing is None:
+            return chosen
+        if _are_numbered(names):
+            return None
         rule = (
-            f"must have a column for each class: {missing!r} is missing. Name columns like the "
-            f"classes, such as {missing!r} or 'p_{missing}', or pass .to_numpy() to go by position"
+            f"must have a {of} for each class: {missing!r} is missing. Name {of}s like the "
+            f"classes, such as {missing!r} or 'p_{missing}', or pass {unnamed} to go by position"
         )
         raise InputError("scores", rule, names)
 
@@ -159,9 +173,7 @@ def _names(classes: Any) -> tuple[Label, ...]:
     if isinstance(classes, int | np.integer) and not isinstance(classes, bool):
         return tuple(range(_check.whole_number("classes", classes, least=2, most=MAX_CLASSES)))
     rule = f"must be a number, or a list of 2 to {MAX_CLASSES} distinct names (str or int)"
-    if isinstance(classes, np.ndarray):
-        classes = classes.tolist()
-    if not isinstance(classes, Sequence) or isinstance(classes, str | bytes):
+    if not are_listed(classes):
         raise InputError("classes", rule, classes)
     names = tuple(name.item() if isinstance(name, np.generic) else name for name in classes)
     if any(type(name) not in (str, int) for name in names):

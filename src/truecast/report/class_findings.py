@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from truecast.class_tally import ClassTally
     from truecast.tally import Tally
 
-__all__ = ["ClassFinding", "find_classes"]
+__all__ = ["WAYS", "ClassFinding", "find_classes"]
 
 _NAMED = 5  # classes in a sentence
-_WAYS = 3  # to look at the classes: in all rounds, where predicted, and the confidence
+WAYS = 3  # to look at the classes: in all rounds, where predicted, and the confidence
 _RESAMPLES = 999
 
 
@@ -85,13 +85,13 @@ class ClassFinding:
         if self.sure is None or self.sure_top is None or self.sure_confidence is None:
             return None
         least = min(self.sure.least_p_value, self.sure_top.least_p_value)
-        return min(1.0, _WAYS * min(least, self.sure_confidence.p_value))
+        return min(1.0, WAYS * min(least, self.sure_confidence.p_value))
 
     @property
     def confidence_off(self) -> bool:
         """Whether the confidence is off beyond chance."""
         sure = self.sure_confidence
-        return sure is not None and _WAYS * sure.p_value < SIGNIFICANT
+        return sure is not None and WAYS * sure.p_value < SIGNIFICANT
 
     @property
     def headline(self) -> str:
@@ -131,6 +131,8 @@ class ClassFinding:
         figures = self.figures
         places = {label: k for k, label in enumerate(figures.labels)}
         said = [self._about(label, places[label]) for label in self.off[:_NAMED]]
+        only_top = [label for label in self.off_top if label not in self.off]
+        said += [self._where_predicted(label, places[label]) for label in only_top[:_NAMED]]
         beyond = ", which chance does not explain" if self.confidence_off else ""
         accuracy = (
             f"The most probable class had {percent(figures.mean_confidence)} on average and came "
@@ -144,6 +146,15 @@ class ClassFinding:
             "Each class was looked at in all rounds, and in those in which it was predicted; and "
             f"the confidence{tested}.",
         ]
+
+    def _where_predicted(self, label: Label, k: int) -> str:
+        """What is off about a class in the rounds in which it was the most probable."""
+        top = self.tally.tops[k]
+        said = percent(float(top.p @ top.weights) / top.total)
+        return (
+            f"Where {label} was predicted, with {said} on average, it came in "
+            f"{percent(top.rate)} of the rounds."
+        )
 
     def _about(self, label: Label, k: int) -> str:
         """What is off about a class."""
@@ -176,7 +187,7 @@ def find_classes(
         sure = classwise_uncertainty(tally, resamples=resamples)
         top = classwise_uncertainty(tally, notion="top-label", resamples=resamples)
         rng = np.random.default_rng(0)
-        confidence = chance_of(tally.confidence, resamples or _RESAMPLES, sure.level, rng, _WAYS)
+        confidence = chance_of(tally.confidence, resamples or _RESAMPLES, sure.level, rng, WAYS)
     return ClassFinding(
         tally,
         measure_classes(tally),
@@ -192,7 +203,7 @@ def _off(sure: ClassUncertainty) -> tuple[Label, ...]:
     """Return the classes with a small p-value: a third, for there are as many ways to look."""
     adjusted = sure.adjusted
     order = np.argsort(adjusted, kind="stable")
-    return tuple(sure.labels[k] for k in order if _WAYS * adjusted[k] < SIGNIFICANT)
+    return tuple(sure.labels[k] for k in order if WAYS * adjusted[k] < SIGNIFICANT)
 
 
 def _listed(labels: tuple[Label, ...]) -> str:

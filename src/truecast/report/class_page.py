@@ -16,6 +16,7 @@ from truecast.measures.uncertainty import reliability_band
 from truecast.recalibrate import ClassCertificate
 from truecast.report.charts import band_of_chance, best_curve, group_strip
 from truecast.report.class_advice import class_advice
+from truecast.report.class_findings import WAYS
 from truecast.report.markup import Markup, different, name, tag
 from truecast.report.numerals import (
     apart,
@@ -244,8 +245,9 @@ def _class_table(finding: ClassFinding, names: Sequence[str], when: str) -> Mark
         "of that miscal\N{SOFT HYPHEN}ibration",
     )
     caption = (
-        f"Classes{when}. An asterisk marks errors beyond chance, allowing for all classes (Holm). "
-        "The Brier scores of the classes add up to the whole."
+        f"Classes{when}. p-values allow for all classes (Holm). An asterisk marks errors beyond "
+        f"chance: those below {SIGNIFICANT / WAYS:.2g}, as there are {WAYS} ways to look at the "
+        "classes. Their Brier scores add up to the whole."
     )
     return framed(caption, head, rows)
 

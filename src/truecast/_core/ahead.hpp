@@ -23,7 +23,7 @@ class Ahead {
         : rounds(rounds_), block(block_), threads(threads_) {}
 
     // Call `use(items)` with those of a block, of which the first begins at 0, and the next where
-    // this one ends: at `to`. `make(t)` gives the item of a round.
+    // this one ends: at `to`. `make(from, to, items)` adds those of some rounds.
     template <typename Make, typename Use>
     void play(std::size_t from, std::size_t to, Make make, Use use) {
         if (from == 0) fill(now, 0, make);
@@ -37,7 +37,7 @@ class Ahead {
         const std::size_t to = std::min(rounds, from + block);
         items.clear();
         items.reserve(to - from);
-        for (std::size_t t = from; t < to; ++t) items.push_back(make(t));
+        make(from, to, items);
     }
 };
 

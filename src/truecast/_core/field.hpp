@@ -70,7 +70,7 @@ class Field {
         // What the way into a half leaves behind: into the upper one the lower's rise, else the
         // upper's fall, and 0. No branch, which would be guessed wrong half of the time.
         Two aside(bool upper) const {
-            constexpr Two parts[2] = {{0.0, 1.0}, {1.0, 0.0}};
+            static constexpr Two parts[2] = {{0.0, 1.0}, {1.0, 0.0}};
             return Two{half[0].side[0], half[1].side[1]} * parts[upper];
         }
         // The sums of both, now that those of one have changed.
@@ -107,18 +107,25 @@ class Field {
         std::size_t cell(Key key) const { return static_cast<std::size_t>(key >> below); }
 
         // Calls `use(number of halves, whether the key is in the upper one)`, from the whole arc
-        // to the cell of the key.
+        // to the cell of the key. A number is that of the halves above, and one more digit.
         template <typename Use>
         void down(Key key, Use use) const {
             use(std::size_t{0}, key == arc_end);
             if (key == arc_end) return;
-            for (int bit = end_bit; bit-- > below;) use(number(key, bit), is_upper(key, bit));
+            constexpr int before = 64 - end_bit;
+            std::uint64_t digits = static_cast<std::uint64_t>(key) << before;
+            std::size_t number = 1;
+            for (const std::size_t end = count(); number < end; digits <<= 1) {
+                const bool upper = digits >> 63;
+                use(number, upper);
+                number = 2 * number + upper;
+            }
         }
         template <typename Use>
         void up(Key key, Use use) const {
             if (key != arc_end)
-                for (int bit = below; bit < end_bit; ++bit)
-                    use(number(key, bit), is_upper(key, bit));
+                for (std::size_t number = (count() | cell(key)); number > 1; number /= 2)
+                    use(number / 2, (number & 1) != 0);
             use(std::size_t{0}, key == arc_end);
         }
 
@@ -126,9 +133,6 @@ class Field {
         static std::size_t number(Key key, int bit) {
             return static_cast<std::size_t>((arc_end | key) >> (bit + 1));
         }
-
-      private:
-        static bool is_upper(Key key, int bit) { return key >> bit & 1; }
     };
 
   public:
@@ -165,6 +169,7 @@ class Field {
 
     std::size_t knots() const { return knots_.size(); }
     void look(Key key, Path& path) const {
+        fetch_end(key);  // on its way while sums are read
         Walk walk(*this, key, path);
         walk.pass_top();
         walk.finish();
@@ -187,10 +192,12 @@ class Field {
         void pass_top() {
             const Top& top = field->top_;
             if (top.empty()) return;
-            top.down(key, [&](std::size_t number, bool upper) {
-                sum += top.halves[number].aside(upper);
-            });
             at = top.cells[top.cell(key)];
+            const Aligned* const halves = top.halves.data();
+            Two all = sum;
+            top.down(key,
+                     [&](std::size_t number, bool upper) { all += halves[number].aside(upper); });
+            sum = all;
         }
 
         // Then from node to node: the path is whole.
@@ -244,9 +251,9 @@ class Field {
             sums = inner.take(path.key >> inner.bit() & 1, sums);
         }
         if (top_.empty()) return;
-        top_.up(path.key, [&](std::size_t number, bool upper) {
-            sums = top_.halves[number].take(upper, sums);
-        });
+        Aligned* const halves = top_.halves.data();
+        top_.up(path.key,
+                [&](std::size_t number, bool upper) { sums = halves[number].take(upper, sums); });
     }
 
     // Have the first knots and inner nodes fetched from memory: this will be looked at soon.

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <utility>
 #include <vector>
@@ -156,8 +157,11 @@ struct Guard : Balance {
     Key step() const {
         const auto made =
             static_cast<double>(everyone().rounds + everyone().late + everyone().lost);
-        int power;  // 2^power is the least above made^2, or made^2 itself
-        if (std::frexp(made * made, &power) == 0.5) --power;
+        const double square = made * made;
+        std::uint64_t bits;  // the exponent plus 1023, and 52 digits
+        std::memcpy(&bits, &square, sizeof bits);
+        // 2^power is the least power of two that is not below the square
+        const int power = static_cast<int>(bits >> 52) - 1023 + ((bits << 12) != 0);
         return arc_end >> std::max(12, (power + 2) / 3 + 1);
     }
 
@@ -209,7 +213,8 @@ struct Guard : Balance {
     // Have fetched from memory what rounds after the k-th of a batch will need.
     void look_ahead(const std::vector<Aim>& aims, std::size_t k) const {
         const Field& field = everyone().field;
-        const auto key = [&](std::size_t i) { return key_near(aims[i].angle, step()); };
+        const Key unit = step();
+        const auto key = [&](std::size_t i) { return key_near(aims[i].angle, unit); };
         if (k + 4 < aims.size()) field.fetch_way(key(k + 4));
         if (k + 2 < aims.size()) field.fetch_end(key(k + 2));
     }

@@ -142,13 +142,7 @@ void follow(HintHolder& held, Array<const double, 1> numbers, Array<const std::u
             "there must be an entry for each outcome");
     const Busy working(held);
     nb::gil_scoped_release unlocked;
-    std::vector<hints::Score> scores;
-    const double* from = numbers.data();
-    for (std::size_t t = 0; t < y.shape(0); ++t, from += models) {
-        held.read(from, scores);
-        said.data()[t] = held.hint->predict(scores.data());
-        held.hint->learn(scores.data(), (y.data()[t] & 1) != 0);
-    }
+    held.play(numbers.data(), y.data(), y.shape(0), said.data());
 }
 
 }  // namespace

@@ -134,6 +134,14 @@ class Hint {
         fresh = false;
     }
 
+    // Predict and learn, `count` rounds one after the other.
+    virtual void play(const Score* scores, const std::uint8_t* y, std::size_t count, double* p) {
+        for (std::size_t t = 0; t < count; ++t, scores += inputs()) {
+            p[t] = predict(scores);
+            learn(scores, (y[t] & 1) != 0);
+        }
+    }
+
     // Whether it needs the interpreter lock, and may throw. If so, `at` names the row of a batch,
     // for its errors.
     virtual bool runs_python() const { return false; }
@@ -152,6 +160,9 @@ class Hint {
     virtual void absorb(const Score* scores, double p, bool y, double weight) = 0;
     virtual void note(double*) const {}
     virtual void recall(const Score* scores, const double*) { predict(scores); }
+
+    // Something was learned.
+    void forget() { fresh = false; }
 
     // Whether these are the scores that it was asked about last, and nothing was learned since.
     bool knows(const Score* scores) const {
@@ -364,11 +375,11 @@ class Isotonic final : public Hint {
     static constexpr std::size_t wide = 2 * static_cast<std::size_t>(beyond) * per_unit + 1;
     struct Pool {
         std::size_t from;
-        double weight, ones, logits;
-        double rate() const { return ones / weight; }
+        double weight, ones, logits, rate;
         double centre() const { return logits / weight; }
         void add(const Pool& next) {
             weight += next.weight, ones += next.ones, logits += next.logits;
+            rate = ones / weight;
         }
     };
 
@@ -393,8 +404,9 @@ class Isotonic final : public Hint {
         for (std::size_t k = 0; k < wide; ++k) {
             const double z = place(k);
             const double faith = std::fabs(z) <= farthest ? own_weight : own_weight / 10.0;
-            Pool pool{k, weights[k] + faith, ones[k] + faith * own[k], logits[k] + faith * z};
-            while (count > 0 && pools[count - 1].rate() >= pool.rate()) {
+            const double all = weights[k] + faith, one = ones[k] + faith * own[k];
+            Pool pool{k, all, one, logits[k] + faith * z, one / all};
+            while (count > 0 && pools[count - 1].rate >= pool.rate) {
                 Pool wider = pools[--count];
                 wider.add(pool);
                 pool = wider;
@@ -403,10 +415,9 @@ class Isotonic final : public Hint {
         }
         for (std::size_t i = 0; i < count; ++i) {
             const std::size_t to = i + 1 < count ? pools[i + 1].from : wide;
-            for (std::size_t k = pools[i].from; k < to; ++k) {
-                rates[k] = clip(pools[i].rate(), 0.0, 1.0);
-                centres[k] = clip(pools[i].centre(), -beyond, beyond);
-            }
+            const std::size_t from = pools[i].from;
+            std::fill(&rates[from], &rates[0] + to, clip(pools[i].rate, 0.0, 1.0));
+            std::fill(&centres[from], &centres[0] + to, clip(pools[i].centre(), -beyond, beyond));
         }
         mark_ends();
     }
@@ -452,6 +463,19 @@ struct HintHolder {
     Score score(double given) const {
         if (logit) return Score::of_logit(std::isfinite(given) ? given : 0.0);
         return Score(given > 0.0 ? (given < 1.0 ? given : 1.0) : 0.0);
+    }
+
+    // Predict and learn, round by round: of each, the scores of all models.
+    void play(const double* given, const std::uint8_t* y, std::size_t count, double* p) const {
+        constexpr std::size_t some = 64;  // their numbers stay in the cache
+        const std::size_t models = hint->inputs();
+        std::vector<Score> scores;
+        for (std::size_t t = 0; t < count; t += some) {
+            const std::size_t now = std::min(some, count - t);
+            scores.clear();
+            for (std::size_t k = 0; k < now * models; ++k) scores.push_back(score(*given++));
+            hint->play(scores.data(), y + t, now, p + t);
+        }
     }
 
     // The scores of a round, which begin there.

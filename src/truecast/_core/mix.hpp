@@ -6,13 +6,33 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "hints.hpp"
 
+// Before a loop that is short and of a known length: no counting, and addresses are constants. GCC
+// would else only do this where it optimises more, which slows down other loops.
+#if defined(__GNUC__) && !defined(__clang__)
+#define TRUECAST_UNROLL _Pragma("GCC unroll 16")
+#else
+#define TRUECAST_UNROLL
+#endif
+
 namespace truecast::hints {
+
+constexpr std::size_t usual = 9;  // members of a mix: loops over them are unrolled
+
+// The sum of products, from the first to the last; of `n` if the number is not `known`.
+template <std::size_t known>
+double dot(const double* a, const double* b, std::size_t n = known) {
+    double sum = 0.0;
+    TRUECAST_UNROLL
+    for (std::size_t i = 0; i < (known > 0 ? known : n); ++i) sum += a[i] * b[i];
+    return sum;
+}
 
 // sigmoid(sum of w_i logit(p_i)) of members that say p_i: logistic regression on what they say, by
 // Newton steps as in Platt, all rounds counted alike. The curvature is kept as L D L', L with ones
@@ -31,12 +51,17 @@ class Stack {
           many(n > few ? 3 * n + lower.size() : 0) {}
 
     double say(const double* p) {
-        double z = 0.0;
         for (std::size_t i = 0; i < n; ++i) {
             asked[i] = p[i];
             logits[i] = logit(p[i]);
-            z += weights[i] * logits[i];
         }
+        return say_of(logits.data());
+    }
+
+    // The same of members' logits.
+    double say_of(const double* each) const {
+        const double z =
+            n == usual ? dot<usual>(weights.data(), each) : dot<0>(weights.data(), each, n);
         return sigmoid(clip(z, -farthest, farthest));
     }
 
@@ -45,38 +70,17 @@ class Stack {
         return p == asked[member] ? logits[member] : logit(p);
     }
 
-    // After `say` of the same round: C += bend z z', then weights += error C^-1 z, for the
-    // curvature C = L D L' and the logits z. With x = L^-1 z and s_j = 1 + bend Sum_{i<j} x_i^2 /
-    // D_i, both take one pass over the rows of L and one back: D_j grows by bend x_j^2 / s_j, and
-    // (the new C)^-1 z = (the old C)^-1 z / s_n.
-    void learn(double p, bool y, double weight) {
-        const double error = weight * ((y ? 1.0 : 0.0) - p), bend = std::fabs(error) / 2.0;
-        std::array<double, of_few> own;
-        double* const solved = many.empty() ? own.data() : many.data();
-        double *const step = solved + n, *const share = step + n, *const left = share + n;
-        solve(solved, left);
-        double s = 1.0;
-        for (std::size_t j = 0; j < n; ++j) {
-            const double x = solved[j], over = bend / s;
-            step[j] = x * inverse[j];
-            s += bend * (x * step[j]);
-            diagonal[j] += over * (x * x);
-            inverse[j] = 1.0 / diagonal[j];
-            share[j] = x * over * inverse[j];
-        }
-        const double rate = error / s;
-        double* from = lower.data() + lower.size();
-        const double* part = left + lower.size();
-        for (std::size_t i = n; i-- > 0;) {
-            const double v = step[i];
-            weights[i] = clip(weights[i] + rate * v, -most_weight, most_weight);
-            from -= i;
-            part -= i;
-            for (std::size_t j = 0; j < i; ++j) {
-                step[j] -= from[j] * v;
-                from[j] += share[j] * part[j];
-            }
-        }
+    const double* last_logits() const { return logits.data(); }  // of what `say` was asked
+
+    // It said p of the logits z: C += bend z z', then weights += error C^-1 z, for the curvature
+    // C = L D L'. With x = L^-1 z and s_j = 1 + bend Sum_{i<j} x_i^2 / D_i, both take one pass over
+    // the rows of L and one back: D_j grows by bend x_j^2 / s_j, and (the new C)^-1 z = (the old
+    // C)^-1 z / s_n.
+    void learn(const double* z, double p, bool y, double weight) {
+        if (n == usual)
+            learn_of<usual>(z, p, y, weight);
+        else
+            learn_of<0>(z, p, y, weight);
     }
 
     Entries entries() {
@@ -92,13 +96,52 @@ class Stack {
     }
 
   private:
+    template <std::size_t known>
+    void learn_of(const double* z, double p, bool y, double weight) {
+        const std::size_t count = known > 0 ? known : n;
+        const double error = weight * ((y ? 1.0 : 0.0) - p), bend = std::fabs(error) / 2.0;
+        std::array<double, of_few> own;
+        double* const solved = many.empty() ? own.data() : many.data();
+        double *const step = solved + count, *const share = step + count;
+        double* const left = share + count;
+        solve<known>(z, solved, left);
+        double s = 1.0;
+        TRUECAST_UNROLL
+        for (std::size_t j = 0; j < count; ++j) {
+            const double x = solved[j], over = bend / s;
+            step[j] = x * inverse[j];
+            s += bend * (x * step[j]);
+            diagonal[j] += over * (x * x);
+            inverse[j] = 1.0 / diagonal[j];
+            share[j] = x * over * inverse[j];
+        }
+        const double rate = error / s;
+        TRUECAST_UNROLL
+        for (std::size_t k = 1; k <= count; ++k) {
+            const std::size_t i = count - k;
+            const double v = step[i];
+            weights[i] = clip(weights[i] + rate * v, -most_weight, most_weight);
+            double* const from = lower.data() + i * (i - 1) / 2;
+            const double* const part = left + i * (i - 1) / 2;
+            TRUECAST_UNROLL
+            for (std::size_t j = 0; j < i; ++j) {
+                step[j] -= from[j] * v;
+                from[j] += share[j] * part[j];
+            }
+        }
+    }
+
     // x = L^-1 z for the logits z; `left` is, of each place of L, what is left of z when the
     // columns up to it are taken off.
-    void solve(double* solved, double* left) const {
+    template <std::size_t known>
+    void solve(const double* z, double* solved, double* left) const {
+        const std::size_t count = known > 0 ? known : n;
         const double* from = lower.data();
         double* part = left;
-        for (std::size_t i = 0; i < n; ++i) {
-            double rest = logits[i];
+        TRUECAST_UNROLL
+        for (std::size_t i = 0; i < count; ++i) {
+            double rest = z[i];
+            TRUECAST_UNROLL
             for (std::size_t j = 0; j < i; ++j) *part++ = rest -= solved[j] * *from++;
             solved[i] = rest;
         }
@@ -188,25 +231,40 @@ class Mix final : public Hint {
         return Hint::settle() && std::fabs(total - 1.0) < 1e-6 && lag <= rounds;
     }
 
+    // Members need nothing of each other, nor of what is made of them: first all that they say of
+    // some rounds, then its logarithms, and only then what each round has to wait for the one
+    // before. Only the first of several calls can run out of memory, if no other is of more rounds.
+    void play(const Score* scores, const std::uint8_t* y, std::size_t count, double* p) override {
+        const std::size_t n = own.size(), row = n + 1;  // the last is for their stack
+        room.resize(std::max(room.size(), count * (row + n)));
+        double *const each = room.data(), *const z = each + count * row;
+        for (std::size_t t = 0; t < count; ++t, scores += inputs()) {
+            ask(scores, &each[t * row]);
+            teach(scores, &each[t * row], (y[t] & 1) != 0, 1.0);
+        }
+        for (std::size_t t = 0; t < count; ++t)
+            std::transform(&each[t * row], &each[t * row] + n, &z[t * n], logit);
+        for (std::size_t t = 0; t < count; ++t) {
+            const double stacked = each[t * row + n] = stack.say_of(&z[t * n]);
+            p[t] = mixed(&each[t * row]);
+            at.round = rounds;
+            weigh(&z[t * n], stacked, &each[t * row], (y[t] & 1) != 0, 1.0);
+        }
+        forget();
+    }
+
   protected:
     double say(const Score* scores) override {
-        ask(scores);
+        ask(scores, now.data());
         std::copy(now.begin(), now.end(), at.said.begin());
         at.said.back() = at.stacked = stack.say(at.said.data());
         at.round = rounds;
-        double p = 0.0;
-        for (std::size_t i = 0; i < weights.size(); ++i) p += weights[i] * at.said[i];
-        return std::min(p, 1.0);
+        return mixed(at.said.data());
     }
 
     void absorb(const Score* scores, double, bool y, double weight) override {
-        lag += weight * (std::max(rounds - at.round, 0.0) - lag) / 64.0;
-        const double pace = weight / (1.0 + lag / patience);
-        stack.learn(at.stacked, y, pace);
-        reweigh(y, pace);
-        rounds += weight;
-        for (std::size_t i = 0; i < own.size(); ++i)
-            own[i]->absorb(scores + sees[i], now[i], y, weight);
+        weigh(stack.last_logits(), at.stacked, at.said.data(), y, weight);
+        teach(scores, now.data(), y, weight);
     }
 
     // The rounds are kept over a power of two: exact, and from 0 to 1 like the others.
@@ -214,7 +272,7 @@ class Mix final : public Hint {
         *std::copy(at.said.begin(), at.said.end(), kept) = at.round / most_rounds;
     }
     void recall(const Score* scores, const double* kept) override {
-        if (!knows(scores)) ask(scores);
+        if (!knows(scores)) ask(scores, now.data());
         std::copy(kept, kept + at.said.size(), at.said.begin());
         at.round = kept[at.said.size()] * most_rounds;
         at.stacked = stack.say(at.said.data());
@@ -228,28 +286,52 @@ class Mix final : public Hint {
         double stacked = 0.0;  // by the stack as it is now
     };
 
-    void ask(const Score* scores) {
-        for (std::size_t i = 0; i < own.size(); ++i) now[i] = own[i]->say(scores + sees[i]);
+    void ask(const Score* scores, double* each) {
+        for (std::size_t i = 0; i < own.size(); ++i) each[i] = own[i]->say(scores + sees[i]);
+    }
+    void teach(const Score* scores, const double* each, bool y, double weight) {
+        for (std::size_t i = 0; i < own.size(); ++i)
+            own[i]->absorb(scores + sees[i], each[i], y, weight);
     }
 
     bool first_of_its_score(std::size_t i) const {
         return i == 0 || (i < own.size() && sees[i] != sees[i - 1]);
     }
 
-    void reweigh(bool y, double pace) {
-        double total = 0.0, p = 0.0;
-        for (std::size_t i = 0; i < weights.size(); ++i) {
-            p += weights[i] * at.said[i];
-            const double chance = y ? at.said[i] : 1.0 - at.said[i];
-            at.said[i] = weights[i] * (pace < 1.0 ? std::pow(chance, pace) : chance);
-            total += at.said[i];
-        }
+    // What the members and their stack say, weighted.
+    double sum_of(const double* each) const {
+        if (own.size() == usual) return dot<usual + 1>(weights.data(), each);
+        return dot<0>(weights.data(), each, weights.size());
+    }
+    double mixed(const double* each) const { return std::min(sum_of(each), 1.0); }
+
+    // Learn who was right: the members, whose logits are z, and their stack, which said `stacked`.
+    // Leaves something else of what `each` said.
+    void weigh(const double* z, double stacked, double* each, bool y, double weight) {
+        lag += weight * (std::max(rounds - at.round, 0.0) - lag) / 64.0;
+        const double pace = weight / (1.0 + lag / patience);
+        stack.learn(z, stacked, y, pace);
+        if (own.size() == usual)
+            reweigh<usual + 1>(each, y, pace);
+        else
+            reweigh<0>(each, y, pace);
+        rounds += weight;
+    }
+
+    template <std::size_t known>
+    void reweigh(double* each, bool y, double pace) {
+        const std::size_t count = known > 0 ? known : weights.size();
+        const double p = sum_of(each), surprise = y ? 1.0 - p : p;
+        double total = 0.0;
+        for (std::size_t i = 0; !y && i < count; ++i) each[i] = 1.0 - each[i];
+        for (std::size_t i = 0; pace < 1.0 && i < count; ++i) each[i] = std::pow(each[i], pace);
+        TRUECAST_UNROLL
+        for (std::size_t i = 0; i < count; ++i) total += each[i] *= weights[i];
         if (!(total > 0.0)) return;  // nobody thought it possible
-        const double surprise = y ? 1.0 - p : p;
         const double part = share * pace * clip(steep * surprise, least, 1.0);
         const double kept = (1.0 - part) / total;
-        for (std::size_t i = 0; i < weights.size(); ++i)
-            weights[i] = kept * at.said[i] + part * start[i];
+        TRUECAST_UNROLL
+        for (std::size_t i = 0; i < count; ++i) weights[i] = kept * each[i] + part * start[i];
     }
 
     static constexpr double first = 0.6, second = 0.15;  // of the weight, at the start
@@ -262,8 +344,9 @@ class Mix final : public Hint {
     Stack stack;
     std::vector<double> start, weights;
     double rounds = 0.0, lag = 0.0;
-    std::vector<double> now;  // what the members say
-    Forecast at;              // what say or recall left for absorb
+    std::vector<double> now;   // what the members say
+    Forecast at;               // what say or recall left for absorb
+    std::vector<double> room;  // for rounds that are played: what members say, and its logits
 };
 
 }  // namespace truecast::hints

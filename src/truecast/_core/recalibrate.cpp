@@ -273,19 +273,6 @@ void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Pl
     play_steps(desk, groups, rounds, rounds, late, Resolving(), play);
 }
 
-// What the hint says of a round; it learns from it at once, and needs nothing of the guard.
-Aim hinted(const HintHolder& held, const double* row, bool y) {
-    Hint& hint = *held.hint;
-    const auto ask = [&](const hints::Score* scores) {
-        const double said = hint.predict(scores);
-        hint.learn(scores, y);
-        return said;
-    };
-    if (hint.inputs() > 1) return ask(again(held, row).data());
-    const hints::Score score = held.score(*row);
-    return ask(&score);
-}
-
 void run(Desk& desk, Array<const double, 2> scores, nb::handle groups,
          Array<const std::uint8_t, 1> y, Array<double, 1> said, bool threads) {
     const std::size_t rounds = y.shape(0), models = scores.shape(1);
@@ -294,9 +281,16 @@ void run(Desk& desk, Array<const double, 2> scores, nb::handle groups,
     require(models == desk.held().hint->inputs(), "there must be a score of each model");
     const auto one = [&](std::size_t t) { return (y.data()[t] & 1) != 0; };
     const bool runs_python = desk.held().hint->runs_python();
-    const auto hint = [&](std::size_t t) {
-        if (runs_python) desk.held().hint->at(static_cast<std::int64_t>(t));
-        return hinted(desk.held(), scores.data() + t * models, one(t));
+    // What the hint says of rounds: it learns from each at once, and needs nothing of the guard.
+    std::vector<double> hinted;
+    const auto hint = [&](std::size_t from, std::size_t to, std::vector<Aim>& aims) {
+        hinted.resize(to - from);
+        for (std::size_t t = from, next; t < to; t = next) {
+            next = runs_python ? t + 1 : to;
+            if (runs_python) desk.held().hint->at(static_cast<std::int64_t>(t));
+            desk.held().play(scores.data() + t * models, y.data() + t, next - t, &hinted[t - from]);
+        }
+        aims.assign(hinted.begin(), hinted.end());
     };
     std::optional<Ahead<Aim>> ahead;
     play_whole(desk, groups, rounds, false,

@@ -58,6 +58,14 @@ inline double forecast_sum(const Wide& sum) {
 struct BinColumns {
     std::int64_t *zeros, *ones;
     double *forecast, *rate;
+
+    void set(std::size_t k, std::int64_t no, std::int64_t yes, const Wide& sum) const {
+        const double count = static_cast<double>(no + yes);
+        zeros[k] = no;
+        ones[k] = yes;
+        forecast[k] = forecast_sum(sum) / count;
+        rate[k] = static_cast<double>(yes) / count;
+    }
 };
 template <typename Y>
 bool bin_rounds(const double* p, const Y* y, std::size_t n, const double* edges, std::size_t bins,
@@ -66,11 +74,8 @@ bool bin_rounds(const double* p, const Y* y, std::size_t n, const double* edges,
     if (!sum_rounds(p, y, n, edges, bins, sums.data())) return false;
     for (std::size_t k = 0; k < bins; ++k) {
         const std::uint64_t* const bin = &sums[4 * k];
-        const double count = static_cast<double>(bin[0] + bin[1]);
-        to.zeros[k] = static_cast<std::int64_t>(bin[0]);
-        to.ones[k] = static_cast<std::int64_t>(bin[1]);
-        to.forecast[k] = forecast_sum({bin[2], bin[3]}) / count;
-        to.rate[k] = static_cast<double>(bin[1]) / count;
+        to.set(k, static_cast<std::int64_t>(bin[0]), static_cast<std::int64_t>(bin[1]),
+               {bin[2], bin[3]});
     }
     return true;
 }
@@ -96,15 +101,19 @@ double gap_norm(const Count* zeros, const Count* ones, const double* forecast, c
     return norm == Norm::l2 ? std::sqrt(mean) : mean;
 }
 
-// The same sum of forecasts for consecutive stretches of a tally.
-inline void sum_forecasts(const double* p, const std::int64_t* zeros, const std::int64_t* ones,
-                          const std::int64_t* starts, std::size_t bins, std::uint64_t* out) {
-    for (std::size_t k = 0; k < bins; ++k) {
+// The same bins of a tally, whose forecasts increase: those below a bin's upper edge that are in no
+// bin before it.
+inline void bin_tally(const double* p, const std::int64_t* zeros, const std::int64_t* ones,
+                      std::size_t n, const double* edges, std::size_t bins, const BinColumns& to) {
+    for (std::size_t k = 0, i = 0; k < bins; ++k) {
         Wide sum;
-        for (std::int64_t i = starts[k]; i < starts[k + 1]; ++i)
+        std::int64_t no = 0, yes = 0;
+        for (; i < n && (p[i] < edges[k + 1] || k + 1 == bins); ++i) {
             sum.add(product(static_cast<std::uint64_t>(zeros[i] + ones[i]), fixed_point(p[i])));
-        out[2 * k] = sum.low;
-        out[2 * k + 1] = sum.high;
+            no += zeros[i];
+            yes += ones[i];
+        }
+        to.set(k, no, yes, sum);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "tally.hpp"
@@ -99,6 +100,59 @@ double gap_norm(const Count* zeros, const Count* ones, const double* forecast, c
     if (norm == Norm::max) return largest;
     const double mean = sum.value() / all.value();
     return norm == Norm::l2 ? std::sqrt(mean) : mean;
+}
+
+// The mean of the absolute value of a normal variable.
+inline double folded_normal_mean(double mean, double deviation) {
+    if (deviation == 0.0) return std::fabs(mean);
+    constexpr double pi = 3.14159265358979323846;
+    const double z = mean / deviation;
+    return deviation * std::sqrt(2.0 / pi) * std::exp(-z * z / 2.0) +
+           mean * std::erf(z / std::sqrt(2.0));
+}
+
+// The norm without what chance adds to it, on average; for the mean gap or its square.
+inline double debiased_norm(const std::int64_t* zeros, const std::int64_t* ones,
+                            const double* forecast, const double* rate, std::size_t bins,
+                            Norm norm) {
+    Total all, sum;
+    for (std::size_t k = 0; k < bins; ++k) {
+        const double count = static_cast<double>(zeros[k] + ones[k]);
+        if (!(count > 0.0)) continue;
+        const double gap = std::fabs(rate[k] - forecast[k]), spread = rate[k] * (1.0 - rate[k]);
+        all.add(count);
+        if (norm == Norm::l1)
+            sum.add(count * (2.0 * gap - folded_normal_mean(gap, std::sqrt(spread / count))));
+        else if (count > 1.0)  // a rate of one round does not tell its variance
+            sum.add(count * (gap * gap - spread / (count - 1.0)));
+    }
+    const double mean = std::max(0.0, sum.value() / all.value());
+    return norm == Norm::l1 ? mean : std::sqrt(mean);
+}
+
+// Edges of bins of equal counts, as far as ties allow: each begins at the least forecast with at
+// least k / bins of all rounds below it.
+template <typename Count>
+std::vector<double> quantile_edges(const double* p, const Count* zeros, const Count* ones,
+                                   std::size_t n, Count total, std::int64_t bins) {
+    const auto wanted = [&](std::int64_t k) -> Count {
+        if constexpr (std::is_floating_point_v<Count>)
+            return static_cast<Count>(k) / static_cast<Count>(bins) * total;
+        else  // rounded up; the product of k and the total may be too large
+            return k * (total / bins) + (k * (total % bins) + bins - 1) / bins;
+    };
+    std::vector<double> edges(1, 0.0);
+    Count below = 0;
+    std::int64_t k = 1;
+    // invariant: fewer than k / bins of all rounds have forecasts before i
+    for (std::size_t i = 0; i + 1 < n && k < bins; ++i) {
+        below += zeros[i] + ones[i];
+        if (below < wanted(k)) continue;
+        while (k < bins && !(below < wanted(k))) ++k;
+        edges.push_back(p[i + 1]);
+    }
+    edges.push_back(1.0);
+    return edges;
 }
 
 // The same bins of a tally, whose forecasts increase: those below a bin's upper edge that are in no

@@ -299,6 +299,15 @@ double binned_error(Doubles forecast, AnyArray zeros, AnyArray ones, Doubles rat
     });
 }
 
+double debiased_error(Doubles forecast, Array<const std::int64_t, 1> zeros,
+                      Array<const std::int64_t, 1> ones, Doubles rate, int norm) {
+    const std::size_t bins = rate.shape(0);
+    require(forecast.shape(0) == bins && zeros.shape(0) == bins && ones.shape(0) == bins,
+            "arrays must be of one length");
+    return debiased_norm(zeros.data(), ones.data(), forecast.data(), rate.data(), bins,
+                         norm_of(norm));
+}
+
 // The same straight from rounds; NaN if some round is invalid.
 double binned_error_of_rounds(AnyArray y, Doubles p, Doubles edges, int norm) {
     require(y.shape(0) == p.shape(0) && p.shape(0) > 0 && edges.shape(0) >= 2,
@@ -364,6 +373,17 @@ nb::object binned_error_of_few(nb::handle y_true, nb::handle y_prob, std::size_t
     FewBins bins(n_bins);
     if (!bins.add(PlainRounds(y_true, y_prob))) return nb::none();
     return nb::float_(bins.error(norm_of(norm)));
+}
+
+nb::object quantile_edges_of(Doubles p, AnyArray zeros, AnyArray ones, double total,
+                             std::int64_t bins) {
+    require(bins >= 1 && bins <= 1 << 24, "there must be from 1 to 2**24 bins");
+    std::vector<double> edges = with_counts(p, zeros, ones, [&](const auto* no, const auto* yes) {
+        return quantile_edges(p.data(), no, yes, p.shape(0),
+                              static_cast<std::decay_t<decltype(*no)>>(total), bins);
+    });
+    const std::size_t size = edges.size();
+    return as_array(std::move(edges), {size});
 }
 
 // Bins of a tally: zeros, ones, mean forecasts and rates, one column after the other.
@@ -652,6 +672,8 @@ void bind_measures(nb::module_& m) {
     m.def("bin_few", &bin_few, "y_true"_a.none(), "y_prob"_a.none(), "memory"_a);
     m.def("binned_error_of_few", &binned_error_of_few, "y_true"_a.none(), "y_prob"_a.none(),
           "n_bins"_a, "norm"_a);
+    m.def("debiased_error", &debiased_error, "forecast"_a, "zeros"_a, "ones"_a, "rate"_a, "norm"_a);
+    m.def("quantile_edges", &quantile_edges_of, "p"_a, "zeros"_a, "ones"_a, "total"_a, "n_bins"_a);
     m.def("bin_tally", &bin_counts, "p"_a, "zeros"_a, "ones"_a, "edges"_a, "memory"_a);
     m.def("isotonic", &isotonic_blocks<std::int64_t>, "zeros"_a.noconvert(), "ones"_a.noconvert(),
           "starts"_a, "block_zeros"_a, "block_ones"_a);

@@ -88,6 +88,4 @@ def lower_calibration_distance(
     if total:
         lower, upper, masses = lower * rounds.total, upper * rounds.total, masses * rounds.total
         masses.setflags(write=False)
-    return _core.made(
-        LowerDistance, lower, upper, nodes, zero_prices, one_prices, values, masses
-    )
+    return _core.made(LowerDistance, lower, upper, nodes, zero_prices, one_prices, values, masses)

@@ -1,11 +1,13 @@
 // The kernels of tally and measures as Python sees them. Names and checks as in module.cpp.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string_view.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -164,6 +166,33 @@ nb::object few_rounds(nb::handle y_true, nb::handle y_prob) {
         return valid;
     });
     return found;
+}
+
+// Probabilities, and as many outcomes as bytes, of a few rounds in plain arrays; all others go
+// through the checks in Python.
+nb::object scored(nb::handle name, nb::handle values, nb::handle outcomes, nb::handle scale,
+                  std::size_t models) {
+    if (models == 1 && nb::cast<std::string_view>(scale) == "probability") {
+        const PlainRounds rounds(outcomes, values);
+        const nb::object bits = nb::steal(
+            PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(rounds.size())));
+        if (!bits.is_valid()) throw nb::python_error();
+        char* const to = PyBytes_AsString(bits.ptr());
+        const auto valid = rounds.ask([&](const auto* y) {
+            bool bad = false;
+            for (std::size_t t = 0; t < rounds.size(); ++t) {
+                const Round round(rounds.p()[t], y[t]);
+                bad |= round.invalid();
+                to[t] = static_cast<char>(round.outcome & 1);
+            }
+            return !bad;
+        });
+        static PyObject* const numpy = nb::module_::import_("numpy").release().ptr();
+        if (valid.value_or(false))
+            return nb::make_tuple(values, nb::handle(numpy).attr("frombuffer")(bits, "B"));
+    }
+    return nb::module_::import_("truecast._check")
+        .attr("scored")(name, values, outcomes, "scale"_a = scale, "models"_a = models);
 }
 
 std::size_t unpack_rounds(Array<std::uint64_t, 1> keys, Array<std::int64_t, 1> zeros,
@@ -655,6 +684,8 @@ void bind_measures(nb::module_& m) {
             "memory"_a, "Write forecasts, zeros and ones, one column after the other.")
         .attr("weighted") = false;
     m.def("few_rounds", &few_rounds, "y_true"_a.none(), "y_prob"_a.none());
+    m.def("scored", &scored, "name"_a, "values"_a.none(), "outcomes"_a.none(),
+          "scale"_a = "probability", "models"_a = 1);
     m.def("count_rounds", &count_rounds, "p"_a, "y"_a, "threads"_a, "memory"_a);
     m.def("unpack_rounds", &unpack_rounds, "keys"_a, "zeros"_a, "ones"_a);
     bind_weighing<std::int64_t>(m);

@@ -174,8 +174,8 @@ nb::object scored(nb::handle name, nb::handle values, nb::handle outcomes, nb::h
                   std::size_t models) {
     if (models == 1 && nb::cast<std::string_view>(scale) == "probability") {
         const PlainRounds rounds(outcomes, values);
-        const nb::object bits = nb::steal(
-            PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(rounds.size())));
+        const nb::object bits =
+            nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(rounds.size())));
         if (!bits.is_valid()) throw nb::python_error();
         char* const to = PyBytes_AsString(bits.ptr());
         const auto valid = rounds.ask([&](const auto* y) {

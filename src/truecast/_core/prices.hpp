@@ -12,8 +12,6 @@
 #include <cstddef>
 #include <vector>
 
-#include "vectors.hpp"
-
 namespace truecast {
 
 // Mehrotra's predictor and corrector, O(n) an iteration: the normal equations are block
@@ -29,12 +27,7 @@ class Prices {
     // they are asked for.
     Prices(const double* v, const double* zeros, const double* ones, std::size_t n, double* prices,
            double* atoms)
-        : n_(n),
-          middle_(n / 2),
-          nodes_(v),
-          masses_{zeros, ones},
-          prices_{prices, prices + n},
-          room_(32 * n) {
+        : n_(n), nodes_(v), masses_{zeros, ones}, prices_{prices, prices + n}, room_(32 * n) {
         double* next = room_.data();
         const auto array = [&] { return (next += n) - n; };
         for (auto* family : {dual_, slack_, per_slack_, term_})
@@ -50,14 +43,6 @@ class Prices {
     // atoms, or at a difference that doubles do not resolve; or after `most` iterations, or when
     // rounding allows no progress. Returns the number of iterations.
     std::size_t solve(double tolerance, std::size_t most) {
-        return TRUECAST_HAS_FOUR ? solve_by_fours(tolerance, most) : solve_each(tolerance, most);
-    }
-
-  private:
-    TRUECAST_FOUR_AT_A_TIME std::size_t solve_by_fours(double tolerance, std::size_t most) {
-        return solve_each(tolerance, most);
-    }
-    TRUECAST_INLINE std::size_t solve_each(double tolerance, std::size_t most) {
         if (one_sided()) return 0;
         start();
         const double pairs = 5.0 * static_cast<double>(n_) - 4.0;
@@ -97,6 +82,7 @@ class Prices {
         return i;
     }
 
+  private:
     static constexpr double resolved = 0x1p-48, rough = 0x1p-24;
     static constexpr std::size_t patience = 25;
 
@@ -129,7 +115,7 @@ class Prices {
         return 0.5 + 0.5 * static_cast<double>(n_) * (masses_[0][k] + masses_[1][k]);
     }
 
-    TRUECAST_INLINE void start() {
+    void start() {
         const double level = 0.25, product = level / static_cast<double>(n_);
         for (std::size_t k = 0; k < n_; ++k) {
             for (std::size_t c = 0; c < 4; ++c) {
@@ -179,267 +165,147 @@ class Prices {
         return sum;
     }
 
-    // What elimination from one end brings to the next node: E = ((a, b), (b, c)), its determinant
-    // d, and a right side.
-    struct Brought {
-        double a = 0.0, b = 0.0, c = 0.0, d = 0.0, right[2] = {0.0, 0.0};
-    };
-
-    // The gap between a node and the next towards the middle, from the left or from the right.
-    template <bool from_left>
-    TRUECAST_INLINE static std::size_t gap_at(std::size_t k) {
-        return from_left ? k : k - 1;
-    }
-
-    // Calls from the left and from the right in turn, for nodes from the ends to the middle: two
-    // chains of dependent operations, of which one need not wait for the other.
-    template <typename Left, typename Right>
-    TRUECAST_INLINE void inwards(Left left, Right right) const {
-        for (std::size_t k = 0; k < middle_; ++k) {
-            left(k);
-            if (n_ - 1 - k > middle_) right(n_ - 1 - k);
-        }
-    }
-    template <typename Left, typename Right>
-    TRUECAST_INLINE void outwards(Left left, Right right) const {
-        for (std::size_t k = 1; k <= middle_; ++k) {
-            left(middle_ - k);
-            if (middle_ + k < n_) right(middle_ + k);
-        }
-    }
-
     // The normal matrix has diagonal blocks z_k (1 - v_k, v_k)(1 - v_k, v_k)' + W_k + W_k-1 and
     // -W_k beside them, with z = x/s of the node and W_k diagonal, of x/s of the slopes.
     // Eliminating from the left leaves E_k + W_k at k, where E_0 = 0 before its z, and E_k+1 starts
-    // as the parallel sum W (W + E)^-1 E: W - W (W + E)^-1 W without cancellation. The same from
-    // the right; at the middle, both add. The determinant of E is carried along, as a sum of terms
-    // that are not negative. The predictor's right side, for products that should become 0, is
-    // eliminated in the same pass.
-    TRUECAST_INLINE void factor() {
-        for (std::size_t c = 0; c < 5; ++c) invert(slack_[c], count(c), per_slack_[c]);
-        Brought left, right;
-        inwards([&](std::size_t k) { factor_at<true>(k, left); },
-                [&](std::size_t k) { factor_at<false>(k, right); });
-        left.d += right.d + across(left, right);
-        left.a += right.a;
-        left.b += right.b;
-        left.c += right.c;
-        for (const int side : {0, 1}) left.right[side] += right.right[side];
-        add_node<true>(middle_, left);
-        first_pivot_[middle_] = 1.0 / left.a;
-        second_pivot_[middle_] = left.a / left.d;
+    // as the parallel sum W (W + E)^-1 E: W - W (W + E)^-1 W without cancellation. E = ((a, b), (b,
+    // c)); its determinant d is carried along, as a sum of terms that are not negative. The
+    // predictor's right side, for products that should become 0, is eliminated in the same pass.
+    void factor() {
+        double a = 0.0, b = 0.0, c = 0.0, d = 0.0, from0 = 0.0, from1 = 0.0;
+        for (std::size_t k = 0; k < n_; ++k) {
+            for (std::size_t f = k + 1 < n_ ? 0 : 4; f < 5; ++f)
+                per_slack_[f][k] = 1.0 / slack_[f][k];
+            const double z = dual_[4][k] * per_slack_[4][k], one = nodes_[k], zero = 1.0 - one;
+            const double per_a = a > 0.0 ? 1.0 / a : 0.0, across = one - zero * b * per_a;
+            d += z * (a * across * across + zero * zero * d * per_a);
+            a += z * zero * zero;
+            b += z * zero * one;
+            c += z * one * one;
+            left_[0][k] = a;
+            left_[1][k] = b;
+            left_[2][k] = c;
+            right_[0][k] = masses_[0][k] + from0;
+            right_[1][k] = masses_[1][k] + from1;
+            if (k + 1 == n_) break;
+            const double h = per_gap_[k];
+            const double w0 =
+                (dual_[0][k] * per_slack_[0][k] + dual_[1][k] * per_slack_[1][k]) * h * h;
+            const double w1 =
+                (dual_[2][k] * per_slack_[2][k] + dual_[3][k] * per_slack_[3][k]) * h * h;
+            const double f = 1.0 / (w0 * w1 + w0 * c + w1 * a + d), both = w0 * w1 * f;
+            coupling_[0][k] = w0;
+            coupling_[1][k] = w1;
+            first_pivot_[k] = 1.0 / (w0 + a);
+            second_pivot_[k] = (w0 + a) * f;
+            divide(k, right_[0][k], right_[1][k], from0, from1);
+            from0 *= w0;
+            from1 *= w1;
+            a = both * a + w0 * d * f;
+            c = both * c + w1 * d * f;
+            b *= both;
+            d *= both;
+        }
+        first_pivot_[n_ - 1] = 1.0 / a;
+        second_pivot_[n_ - 1] = a / d;
     }
 
-    // The determinant of a sum of two such matrices, less both determinants: a c' + c a' - 2 b b'
-    // without cancellation.
-    static double across(const Brought& left, const Brought& right) {
-        if (!(right.c > 0.0)) return 0.0;  // nothing is right of the middle
-        const double r = left.b / left.a, q = right.b / right.c, off = 1.0 - r * q;
-        return left.a * right.c * off * off + left.d / left.a * right.a +
-               left.a * r * r * right.d / right.c;
+    // Forward: the right side of the normal equations, for products that should become target *
+    // weight + t, with what elimination brings from the left.
+    void eliminate() {
+        double from0 = 0.0, from1 = 0.0;
+        for (std::size_t k = 0; k < n_; ++k) {
+            const double z = (target_ * weight(k) + term_[4][k]) * per_slack_[4][k];
+            double r0 = masses_[0][k] - (1.0 - nodes_[k]) * z + from0,
+                   r1 = masses_[1][k] - nodes_[k] * z + from1;
+            if (k + 1 < n_) {
+                const double flow0 = ((target_ + term_[0][k]) * per_slack_[0][k] -
+                                      (target_ + term_[1][k]) * per_slack_[1][k]) *
+                                     per_gap_[k];
+                const double flow1 = ((target_ + term_[2][k]) * per_slack_[2][k] -
+                                      (target_ + term_[3][k]) * per_slack_[3][k]) *
+                                     per_gap_[k];
+                r0 += flow0;
+                r1 += flow1;
+                divide(k, r0, r1, from0, from1);
+                from0 = coupling_[0][k] * from0 - flow0;
+                from1 = coupling_[1][k] * from1 - flow1;
+            }
+            right_[0][k] = r0;
+            right_[1][k] = r1;
+        }
     }
 
-    // From the left a is never small, and from the right c.
-    template <bool from_left>
-    TRUECAST_INLINE void add_node(std::size_t k, Brought& e) {
-        const double z = dual_[4][k] * per_slack_[4][k], one = nodes_[k], zero = 1.0 - one;
-        const double large = from_left ? e.a : e.c, own = from_left ? one : zero,
-                     other = from_left ? zero : one;
-        const double inverse = large > 0.0 ? 1.0 / large : 0.0, off = own - other * e.b * inverse;
-        e.d += z * (large * off * off + other * other * e.d * inverse);
-        e.a += z * zero * zero;
-        e.b += z * zero * one;
-        e.c += z * one * one;
-        left_[0][k] = e.a;
-        left_[1][k] = e.b;
-        left_[2][k] = e.c;
-        for (const int side : {0, 1}) right_[side][k] = masses_[side][k] + e.right[side];
-    }
-
-    template <bool from_left>
-    TRUECAST_INLINE void factor_at(std::size_t k, Brought& e) {
-        const std::size_t g = gap_at<from_left>(k);
-        add_node<from_left>(k, e);
-        const double h = per_gap_[g];
-        const double w0 = (dual_[0][g] * per_slack_[0][g] + dual_[1][g] * per_slack_[1][g]) * h * h;
-        const double w1 = (dual_[2][g] * per_slack_[2][g] + dual_[3][g] * per_slack_[3][g]) * h * h;
-        const double f = 1.0 / (w0 * w1 + w0 * e.c + w1 * e.a + e.d), both = w0 * w1 * f;
-        coupling_[0][g] = w0;
-        coupling_[1][g] = w1;
-        first_pivot_[k] = 1.0 / (w0 + e.a);
-        second_pivot_[k] = (w0 + e.a) * f;
-        divide(k, right_[0][k], right_[1][k], e.right[0], e.right[1]);
-        e.right[0] *= w0;
-        e.right[1] *= w1;
-        e.a = both * e.a + w0 * e.d * f;
-        e.c = both * e.c + w1 * e.d * f;
-        e.b *= both;
-        e.d *= both;
-    }
-
-    // The right side of the normal equations, for products that should become target * weight + t,
-    // with what elimination brings from both ends.
-    TRUECAST_INLINE void eliminate() {
-        double left[2] = {0.0, 0.0}, right[2] = {0.0, 0.0};
-        inwards([&](std::size_t k) { eliminate_at<true>(k, left); },
-                [&](std::size_t k) { eliminate_at<false>(k, right); });
-        const double from[2] = {left[0] + right[0], left[1] + right[1]};
-        set_right(middle_, from);
-    }
-
-    TRUECAST_INLINE void set_right(std::size_t k, const double* from) {
-        const double z = (target_ * weight(k) + term_[4][k]) * per_slack_[4][k];
-        right_[0][k] = masses_[0][k] - (1.0 - nodes_[k]) * z + from[0];
-        right_[1][k] = masses_[1][k] - nodes_[k] * z + from[1];
-    }
-
-    template <bool from_left>
-    TRUECAST_INLINE void eliminate_at(std::size_t k, double* from) {
-        const std::size_t g = gap_at<from_left>(k);
-        const double h = from_left ? per_gap_[g] : -per_gap_[g];
-        const double flow0 = ((target_ + term_[0][g]) * per_slack_[0][g] -
-                              (target_ + term_[1][g]) * per_slack_[1][g]) *
-                             h;
-        const double flow1 = ((target_ + term_[2][g]) * per_slack_[2][g] -
-                              (target_ + term_[3][g]) * per_slack_[3][g]) *
-                             h;
-        set_right(k, from);
-        right_[0][k] += flow0;
-        right_[1][k] += flow1;
-        divide(k, right_[0][k], right_[1][k], from[0], from[1]);
-        from[0] = coupling_[0][g] * from[0] - flow0;
-        from[1] = coupling_[1][g] * from[1] - flow1;
-    }
-
-    // (W + E)^-1 q, W = 0 at the middle, by a triangular factor: its products with W and E are
+    // (W + E)^-1 q, W = 0 at the last node, by a triangular factor: its products with W and E are
     // as exact as q.
-    TRUECAST_INLINE void divide(std::size_t k, double q0, double q1, double& to0,
-                                double& to1) const {
+    void divide(std::size_t k, double q0, double q1, double& to0, double& to1) const {
         to1 = (q1 - left_[1][k] * first_pivot_[k] * q0) * second_pivot_[k];
         to0 = (q0 - left_[1][k] * to1) * first_pivot_[k];
     }
 
-    // From the middle to the ends: the change of the prices (in place of r), and with it those of s
-    // and x. The differences of prices come straight from the elimination, (W + E)^-1 (E dy - r)
-    // with dy at the neighbour, not from subtracting.
+    // Backward: the change of the prices (in place of r), and with it those of s and x. The
+    // differences of prices come straight from the elimination, (W + E)^-1 (E dy_k+1 - r), not from
+    // subtracting. The predictor leaves minus the second-order terms dx ds in t, cut off where they
+    // are far from the mean product, the corrector dx.
     template <bool corrector>
-    TRUECAST_INLINE Step substitute() {
-        double left[2], right[2];
-        divide(middle_, right_[0][middle_], right_[1][middle_], left[0], left[1]);
-        std::copy(left, left + 2, right);
-        set_step(middle_, left);
-        outwards([&](std::size_t k) { substitute_at<true>(k, left); },
-                 [&](std::size_t k) { substitute_at<false>(k, right); });
+    Step substitute() {
         Step step;
-        for (std::size_t c = 0; c < 5; ++c) change<corrector>(c, step);
+        const auto pair = [&](std::size_t c, std::size_t k, double ds, double weight) {
+            const double x = dual_[c][k], i = per_slack_[c][k];
+            const double dx = ((corrector ? target_ * weight + term_[c][k] : 0.0) - x * ds) * i - x;
+            term_[c][k] = corrector ? dx : std::min(std::max(-dx * ds, -mean_), 30.0 * mean_);
+            if (-dx > step.most_x * x) step.most_x = -dx / x;
+            if (-ds * i > step.most_s) step.most_s = -ds * i;
+            step.x_ds += x * ds;
+            step.dx_ds += dx * ds;
+        };
+        double y0 = 0.0, y1 = 0.0;
+        for (std::size_t k = n_; k-- > 0;) {
+            const double a = left_[0][k], b = left_[1][k], c = left_[2][k];
+            if (k + 1 == n_) {
+                divide(k, right_[0][k], right_[1][k], y0, y1);
+            } else {
+                const double h = per_gap_[k];
+                double d0, d1;
+                divide(k, a * y0 + b * y1 - right_[0][k], b * y0 + c * y1 - right_[1][k], d0, d1);
+                y0 -= d0;
+                y1 -= d1;
+                slack_step_[0][k] = d0 * h;
+                slack_step_[1][k] = d1 * h;
+                pair(0, k, -d0 * h, 1.0);
+                pair(1, k, d0 * h, 1.0);
+                pair(2, k, -d1 * h, 1.0);
+                pair(3, k, d1 * h, 1.0);
+            }
+            right_[0][k] = y0;
+            right_[1][k] = y1;
+            slack_step_[2][k] = -((1.0 - nodes_[k]) * y0 + nodes_[k] * y1);
+            pair(4, k, slack_step_[2][k], corrector ? weight(k) : 0.0);
+        }
         return step;
     }
 
-    template <bool from_left>
-    TRUECAST_INLINE void substitute_at(std::size_t k, double* y) {
-        const std::size_t g = gap_at<from_left>(k);
-        const double a = left_[0][k], b = left_[1][k], c = left_[2][k];
-        const double h = from_left ? per_gap_[g] : -per_gap_[g];
-        double d0, d1;
-        divide(k, a * y[0] + b * y[1] - right_[0][k], b * y[0] + c * y[1] - right_[1][k], d0, d1);
-        y[0] -= d0;
-        y[1] -= d1;
-        slack_step_[0][g] = d0 * h;
-        slack_step_[1][g] = d1 * h;
-        set_step(k, y);
-    }
-
-    TRUECAST_INLINE void set_step(std::size_t k, const double* y) {
-        right_[0][k] = y[0];
-        right_[1][k] = y[1];
-        slack_step_[2][k] = -((1.0 - nodes_[k]) * y[0] + nodes_[k] * y[1]);
-    }
-
-    // What is the same for all entries of a row is done for several at once, in lanes.
-    static constexpr std::size_t lanes = 8;
-    template <typename Each>
-    TRUECAST_INLINE static void in_lanes(std::size_t count, Each each) {
-        std::size_t k = 0;
-        for (; k + lanes <= count; k += lanes)
-            for (std::size_t l = 0; l < lanes; ++l) each(k + l, l);
-        for (; k < count; ++k) each(k, 0);
-    }
-    TRUECAST_INLINE static double sum_of(const double* parts) {
-        return ((parts[0] + parts[1]) + (parts[2] + parts[3])) +
-               ((parts[4] + parts[5]) + (parts[6] + parts[7]));
-    }
-
-    // Entries of a family: the slopes are one fewer.
-    std::size_t count(std::size_t c) const { return c < 4 ? n_ - 1 : n_; }
-
-    // The change of a family's slacks is this, times a sign: prices that rise faster leave less.
-    const double* steps(std::size_t c) const { return slack_step_[c / 2]; }
-    static double sign(std::size_t c) { return c == 0 || c == 2 ? -1.0 : 1.0; }
-
-    TRUECAST_INLINE static void invert(const double* from, std::size_t count,
-                                       double* __restrict to) {
-        for (std::size_t k = 0; k < count; ++k) to[k] = 1.0 / from[k];
-    }
-
-    // The predictor leaves minus the second-order terms dx ds in t, cut off where they are far from
-    // the mean product, the corrector dx.
-    template <bool corrector>
-    TRUECAST_INLINE void change(std::size_t c, Step& step) {
-        const double *const duals = dual_[c], *const inverse = per_slack_[c], *const by = steps(c);
-        const double *const no = masses_[0], *const yes = masses_[1];
-        double* __restrict const terms = term_[c];
-        const double sign = this->sign(c), target = target_, mean = mean_;
-        const double flat = c < 4 ? 1.0 : 0.5,
-                     per_mass = c < 4 ? 0.0 : 0.5 * static_cast<double>(n_);
-        double most_x[lanes] = {}, most_s[lanes] = {}, x_ds[lanes] = {}, dx_ds[lanes] = {};
-        in_lanes(count(c), [&](std::size_t k, std::size_t l) {
-            const double x = duals[k], i = inverse[k], ds = sign * by[k];
-            const double weight = flat + per_mass * (no[k] + yes[k]);
-            const double dx = ((corrector ? target * weight + terms[k] : 0.0) - x * ds) * i - x;
-            const double off = -dx / x, down = -ds * i, second = -dx * ds;
-            const double cut = second > -mean ? second : -mean;
-            terms[k] = corrector ? dx : cut < 30.0 * mean ? cut : 30.0 * mean;
-            most_x[l] = off > most_x[l] ? off : most_x[l];
-            most_s[l] = down > most_s[l] ? down : most_s[l];
-            x_ds[l] += x * ds;
-            dx_ds[l] += dx * ds;
-        });
-        for (std::size_t l = 0; l < lanes; ++l) {
-            step.most_x = std::max(step.most_x, most_x[l]);
-            step.most_s = std::max(step.most_s, most_s[l]);
-        }
-        step.x_ds += sum_of(x_ds);
-        step.dx_ds += sum_of(dx_ds);
-    }
-
-    TRUECAST_INLINE void move(double along_x, double along_s) {
+    void move(double along_x, double along_s) {
         worth_ = gap_ = 0.0;
-        for (const int side : {0, 1}) {
-            const double *const by = right_[side], *const masses = masses_[side];
-            double* __restrict const prices = prices_[side];
-            double worth[lanes] = {};
-            in_lanes(n_, [&](std::size_t k, std::size_t l) {
-                prices[k] += along_s * by[k];
-                worth[l] += masses[k] * prices[k];
-            });
-            worth_ += sum_of(worth);
+        for (std::size_t k = 0; k < n_; ++k) {
+            prices_[0][k] += along_s * right_[0][k];
+            prices_[1][k] += along_s * right_[1][k];
+            worth_ += masses_[0][k] * prices_[0][k] + masses_[1][k] * prices_[1][k];
+            gap_ += move(4, k, along_x, along_s * slack_step_[2][k]);
+            if (k + 1 == n_) break;
+            const double d0 = along_s * slack_step_[0][k], d1 = along_s * slack_step_[1][k];
+            gap_ += (move(0, k, along_x, -d0) + move(1, k, along_x, d0)) +
+                    (move(2, k, along_x, -d1) + move(3, k, along_x, d1));
         }
-        for (std::size_t c = 0; c < 5; ++c) {
-            const double *const by = steps(c), *const terms = term_[c];
-            double* __restrict const x = dual_[c], * __restrict const s = slack_[c];
-            const double along = sign(c) * along_s;
-            double products[lanes] = {};
-            in_lanes(count(c), [&](std::size_t k, std::size_t l) {
-                x[k] += along_x * terms[k];
-                s[k] += along * by[k];
-                products[l] += x[k] * s[k];
-            });
-            gap_ += sum_of(products);
-        }
+    }
+
+    double move(std::size_t c, std::size_t k, double along_x, double ds) {
+        const double x = dual_[c][k] += along_x * term_[c][k];
+        return x * (slack_[c][k] += ds);
     }
 
     // Each pointer is a row of n_ numbers; two rows are of zeros and of ones, five of the families.
-    std::size_t n_, middle_;
+    std::size_t n_;
     const double *nodes_, *masses_[2];
     double* prices_[2];
     double *dual_[5], *slack_[5];  // x and s of the head of this file; dual_[4] are the atoms
@@ -448,7 +314,7 @@ class Prices {
     double* slack_step_[3];        // the change of s: of the rising slopes, and of the nodes
     double* right_[2];             // the right side, then the change of the prices
     double* coupling_[2];          // W
-    double* left_[3];              // E, of what is eliminated before
+    double* left_[3];              // E, of what is eliminated to the left
     double *first_pivot_, *second_pivot_;  // of W + E, inverted
     double* per_gap_;                      // 1 / the gap to the next node
     double worth_ = 0.0, gap_ = 0.0, mean_ = 0.0, target_ = 0.0, least_cost_ = 0.0,

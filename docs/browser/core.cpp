@@ -205,23 +205,15 @@ struct Bin {
 // As `reliability_bins`: edges k / 15, forecasts summed as integers.
 std::array<Bin, bin_count> binned(const Tally& of) {
     std::array<Bin, bin_count> bins{};
-    std::size_t i = 0;
-    for (std::size_t k = 0; k < bin_count; ++k) {
-        const double edge = static_cast<double>(k + 1) / static_cast<double>(bin_count);
-        const std::size_t start = i;
-        std::int64_t zeros = 0, ones = 0;
-        for (; i < of.size() && (k + 1 == bin_count || of.p[i] < edge); ++i) {
-            zeros += of.zeros[i];
-            ones += of.ones[i];
-        }
-        const std::int64_t starts[2] = {static_cast<std::int64_t>(start),
-                                        static_cast<std::int64_t>(i)};
-        std::uint64_t words[2] = {0, 0};
-        sum_forecasts(of.p.data(), of.zeros.data(), of.ones.data(), starts, 1, words);
-        const unsigned __int128 whole = static_cast<unsigned __int128>(words[1]) << 64 | words[0];
-        bins[k] = {static_cast<double>(zeros), static_cast<double>(ones),
-                   static_cast<double>(whole) * 0x1p-62 / static_cast<double>(zeros + ones)};
-    }
+    std::array<double, bin_count + 1> edges{};
+    std::array<std::int64_t, bin_count> zeros{}, ones{};
+    std::array<double, bin_count> forecast{}, rate{};
+    for (std::size_t k = 0; k <= bin_count; ++k)
+        edges[k] = static_cast<double>(k) / static_cast<double>(bin_count);
+    bin_tally(of.p.data(), of.zeros.data(), of.ones.data(), of.size(), edges.data(), bin_count,
+              {zeros.data(), ones.data(), forecast.data(), rate.data()});
+    for (std::size_t k = 0; k < bin_count; ++k)
+        bins[k] = {static_cast<double>(zeros[k]), static_cast<double>(ones[k]), forecast[k]};
     return bins;
 }
 

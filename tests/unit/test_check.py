@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import truecast as tc
-from truecast import _check
+from truecast import _check, _core
 from truecast.errors import InputError
 
 GOOD = [True, False, 0, 1, 0.0, 1.0, -0.0, np.bool_(True), np.int8(1), np.uint64(0), np.float32(1)]
@@ -331,3 +331,35 @@ def test_a_bool_that_is_neither_is_refused_as_an_outcome(rounds: int) -> None:
     for measure in (tc.brier_score, tc.arc_energy, tc.smooth_calibration_error):
         with pytest.raises(tc.InputError, match="y_true must be 0 or 1, got 2 at position 9"):
             measure(y.view(bool), p)
+
+
+FEW = np.linspace(0, 1, 7)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64, np.uint8, np.bool_, np.int32])
+def test_a_few_scored_rounds_are_the_same_by_the_core(kind: type) -> None:
+    y = np.array([0, 1, 1, 0, 1, 0, 0]).astype(kind)
+    for values in (FEW, FEW.tolist(), FEW[::-1], FEW.astype(np.float32)):
+        for core, python in zip(
+            _core.scored("p", values, y), _check.scored("p", values, y), strict=True
+        ):
+            assert core.dtype == python.dtype
+            assert core.tolist() == python.tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "bits"),
+    [
+        (FEW + 0.5, np.zeros(7, np.int64)),
+        (FEW, np.full(7, 2)),
+        (FEW, np.zeros(6, np.int64)),
+        (np.array([0.5, np.nan]), np.array([0, 1])),
+        (np.array([0, 1]), np.array([0.25, 0.5])),
+    ],
+)
+def test_a_few_scored_rounds_are_refused_alike_by_the_core(values: object, bits: object) -> None:
+    with pytest.raises(InputError) as python:
+        _check.scored("p", values, bits)
+    with pytest.raises(InputError) as core:
+        _core.scored("p", values, bits)
+    assert str(core.value) == str(python.value)

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "tally.hpp"
@@ -58,6 +59,14 @@ inline double forecast_sum(const Wide& sum) {
 struct BinColumns {
     std::int64_t *zeros, *ones;
     double *forecast, *rate;
+
+    void set(std::size_t k, std::int64_t no, std::int64_t yes, const Wide& sum) const {
+        const double count = static_cast<double>(no + yes);
+        zeros[k] = no;
+        ones[k] = yes;
+        forecast[k] = forecast_sum(sum) / count;
+        rate[k] = static_cast<double>(yes) / count;
+    }
 };
 template <typename Y>
 bool bin_rounds(const double* p, const Y* y, std::size_t n, const double* edges, std::size_t bins,
@@ -66,11 +75,8 @@ bool bin_rounds(const double* p, const Y* y, std::size_t n, const double* edges,
     if (!sum_rounds(p, y, n, edges, bins, sums.data())) return false;
     for (std::size_t k = 0; k < bins; ++k) {
         const std::uint64_t* const bin = &sums[4 * k];
-        const double count = static_cast<double>(bin[0] + bin[1]);
-        to.zeros[k] = static_cast<std::int64_t>(bin[0]);
-        to.ones[k] = static_cast<std::int64_t>(bin[1]);
-        to.forecast[k] = forecast_sum({bin[2], bin[3]}) / count;
-        to.rate[k] = static_cast<double>(bin[1]) / count;
+        to.set(k, static_cast<std::int64_t>(bin[0]), static_cast<std::int64_t>(bin[1]),
+               {bin[2], bin[3]});
     }
     return true;
 }
@@ -96,15 +102,72 @@ double gap_norm(const Count* zeros, const Count* ones, const double* forecast, c
     return norm == Norm::l2 ? std::sqrt(mean) : mean;
 }
 
-// The same sum of forecasts for consecutive stretches of a tally.
-inline void sum_forecasts(const double* p, const std::int64_t* zeros, const std::int64_t* ones,
-                          const std::int64_t* starts, std::size_t bins, std::uint64_t* out) {
+// The mean of the absolute value of a normal variable.
+inline double folded_normal_mean(double mean, double deviation) {
+    if (deviation == 0.0) return std::fabs(mean);
+    constexpr double pi = 3.14159265358979323846;
+    const double z = mean / deviation;
+    return deviation * std::sqrt(2.0 / pi) * std::exp(-z * z / 2.0) +
+           mean * std::erf(z / std::sqrt(2.0));
+}
+
+// The norm without what chance adds to it, on average; for the mean gap or its square.
+inline double debiased_norm(const std::int64_t* zeros, const std::int64_t* ones,
+                            const double* forecast, const double* rate, std::size_t bins,
+                            Norm norm) {
+    Total all, sum;
     for (std::size_t k = 0; k < bins; ++k) {
+        const double count = static_cast<double>(zeros[k] + ones[k]);
+        if (!(count > 0.0)) continue;
+        const double gap = std::fabs(rate[k] - forecast[k]), spread = rate[k] * (1.0 - rate[k]);
+        all.add(count);
+        if (norm == Norm::l1)
+            sum.add(count * (2.0 * gap - folded_normal_mean(gap, std::sqrt(spread / count))));
+        else if (count > 1.0)  // a rate of one round does not tell its variance
+            sum.add(count * (gap * gap - spread / (count - 1.0)));
+    }
+    const double mean = std::max(0.0, sum.value() / all.value());
+    return norm == Norm::l1 ? mean : std::sqrt(mean);
+}
+
+// Edges of bins of equal counts, as far as ties allow: each begins at the least forecast with at
+// least k / bins of all rounds below it.
+template <typename Count>
+std::vector<double> quantile_edges(const double* p, const Count* zeros, const Count* ones,
+                                   std::size_t n, Count total, std::int64_t bins) {
+    const auto wanted = [&](std::int64_t k) -> Count {
+        if constexpr (std::is_floating_point_v<Count>)
+            return static_cast<Count>(k) / static_cast<Count>(bins) * total;
+        else  // rounded up; the product of k and the total may be too large
+            return k * (total / bins) + (k * (total % bins) + bins - 1) / bins;
+    };
+    std::vector<double> edges(1, 0.0);
+    Count below = 0;
+    std::int64_t k = 1;
+    // invariant: fewer than k / bins of all rounds have forecasts before i
+    for (std::size_t i = 0; i + 1 < n && k < bins; ++i) {
+        below += zeros[i] + ones[i];
+        if (below < wanted(k)) continue;
+        while (k < bins && !(below < wanted(k))) ++k;
+        edges.push_back(p[i + 1]);
+    }
+    edges.push_back(1.0);
+    return edges;
+}
+
+// The same bins of a tally, whose forecasts increase: those below a bin's upper edge that are in no
+// bin before it.
+inline void bin_tally(const double* p, const std::int64_t* zeros, const std::int64_t* ones,
+                      std::size_t n, const double* edges, std::size_t bins, const BinColumns& to) {
+    for (std::size_t k = 0, i = 0; k < bins; ++k) {
         Wide sum;
-        for (std::int64_t i = starts[k]; i < starts[k + 1]; ++i)
+        std::int64_t no = 0, yes = 0;
+        for (; i < n && (p[i] < edges[k + 1] || k + 1 == bins); ++i) {
             sum.add(product(static_cast<std::uint64_t>(zeros[i] + ones[i]), fixed_point(p[i])));
-        out[2 * k] = sum.low;
-        out[2 * k + 1] = sum.high;
+            no += zeros[i];
+            yes += ones[i];
+        }
+        to.set(k, no, yes, sum);
     }
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "counting.hpp"
 
@@ -72,25 +73,30 @@ class PlainRounds {
     std::size_t size() const { return p_.size(); }
     const double* p() const { return p_.of<double>('f'); }
 
-    // Calls use(outcomes), which says whether all rounds are valid; Python says which one is not.
-    // False, and nothing is called, if these are not a few plain rounds.
+    // What use(outcomes) returns; nothing, and it is not called, if these are not a few plain
+    // rounds.
     template <typename Use>
-    bool offer(Use use) const {
-        if (p() == nullptr || size() == 0 || size() >= few || y_.size() != size()) return false;
-        if (const auto* whole = y_.of<std::int64_t>('i')) return used(use(whole));
-        if (const auto* real = y_.of<double>('f')) return used(use(real));
-        if (const auto* byte = y_.of<std::uint8_t>('u')) return used(use(byte));
-        if (const auto* flag = y_.of<std::uint8_t>('b')) return used(use(flag));
-        return false;
+    std::optional<bool> ask(Use use) const {
+        if (p() == nullptr || size() == 0 || size() >= few || y_.size() != size()) return {};
+        if (const auto* whole = y_.of<std::int64_t>('i')) return use(whole);
+        if (const auto* real = y_.of<double>('f')) return use(real);
+        if (const auto* byte = y_.of<std::uint8_t>('u')) return use(byte);
+        if (const auto* flag = y_.of<std::uint8_t>('b')) return use(flag);
+        return {};
     }
 
-  private:
-    bool used(bool valid) const {
-        if (valid) return true;
+    // The same if it says whether all rounds are valid: Python says which one is not. Whether these
+    // are a few plain rounds.
+    template <typename Use>
+    bool offer(Use use) const {
+        const std::optional<bool> valid = ask(use);
+        if (!valid) return false;
+        if (*valid) return true;
         nanobind::module_::import_("truecast._check").attr("refuse_predictions")(y_true_, y_prob_);
         throw nanobind::value_error("some round is not valid");  // not reached
     }
 
+  private:
     nanobind::handle y_true_, y_prob_;
     PlainArray y_, p_;
 };

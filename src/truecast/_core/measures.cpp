@@ -1,11 +1,13 @@
 // The kernels of tally and measures as Python sees them. Names and checks as in module.cpp.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string_view.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -166,6 +168,33 @@ nb::object few_rounds(nb::handle y_true, nb::handle y_prob) {
     return found;
 }
 
+// Probabilities, and as many outcomes as bytes, of a few rounds in plain arrays; all others go
+// through the checks in Python.
+nb::object scored(nb::handle name, nb::handle values, nb::handle outcomes, nb::handle scale,
+                  std::size_t models) {
+    if (models == 1 && nb::cast<std::string_view>(scale) == "probability") {
+        const PlainRounds rounds(outcomes, values);
+        const nb::object bits =
+            nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(rounds.size())));
+        if (!bits.is_valid()) throw nb::python_error();
+        char* const to = PyBytes_AsString(bits.ptr());
+        const auto valid = rounds.ask([&](const auto* y) {
+            bool bad = false;
+            for (std::size_t t = 0; t < rounds.size(); ++t) {
+                const Round round(rounds.p()[t], y[t]);
+                bad |= round.invalid();
+                to[t] = static_cast<char>(round.outcome & 1);
+            }
+            return !bad;
+        });
+        static PyObject* const numpy = nb::module_::import_("numpy").release().ptr();
+        if (valid.value_or(false))
+            return nb::make_tuple(values, nb::handle(numpy).attr("frombuffer")(bits, "B"));
+    }
+    return nb::module_::import_("truecast._check")
+        .attr("scored")(name, values, outcomes, "scale"_a = scale, "models"_a = models);
+}
+
 std::size_t unpack_rounds(Array<std::uint64_t, 1> keys, Array<std::int64_t, 1> zeros,
                           Array<std::int64_t, 1> ones) {
     require(zeros.shape(0) == keys.shape(0) && ones.shape(0) == keys.shape(0),
@@ -299,6 +328,15 @@ double binned_error(Doubles forecast, AnyArray zeros, AnyArray ones, Doubles rat
     });
 }
 
+double debiased_error(Doubles forecast, Array<const std::int64_t, 1> zeros,
+                      Array<const std::int64_t, 1> ones, Doubles rate, int norm) {
+    const std::size_t bins = rate.shape(0);
+    require(forecast.shape(0) == bins && zeros.shape(0) == bins && ones.shape(0) == bins,
+            "arrays must be of one length");
+    return debiased_norm(zeros.data(), ones.data(), forecast.data(), rate.data(), bins,
+                         norm_of(norm));
+}
+
 // The same straight from rounds; NaN if some round is invalid.
 double binned_error_of_rounds(AnyArray y, Doubles p, Doubles edges, int norm) {
     require(y.shape(0) == p.shape(0) && p.shape(0) > 0 && edges.shape(0) >= 2,
@@ -366,17 +404,29 @@ nb::object binned_error_of_few(nb::handle y_true, nb::handle y_prob, std::size_t
     return nb::float_(bins.error(norm_of(norm)));
 }
 
-void sum_bins(Doubles p, Array<const std::int64_t, 1> zeros, Array<const std::int64_t, 1> ones,
-              Array<const std::int64_t, 1> starts, Array<std::uint64_t, 2> out) {
-    const std::size_t bins = out.shape(0);
+nb::object quantile_edges_of(Doubles p, AnyArray zeros, AnyArray ones, double total,
+                             std::int64_t bins) {
+    require(bins >= 1 && bins <= 1 << 24, "there must be from 1 to 2**24 bins");
+    std::vector<double> edges = with_counts(p, zeros, ones, [&](const auto* no, const auto* yes) {
+        return quantile_edges(p.data(), no, yes, p.shape(0),
+                              static_cast<std::decay_t<decltype(*no)>>(total), bins);
+    });
+    const std::size_t size = edges.size();
+    return as_array(std::move(edges), {size});
+}
+
+// Bins of a tally: zeros, ones, mean forecasts and rates, one column after the other.
+void bin_counts(Doubles p, Array<const std::int64_t, 1> zeros, Array<const std::int64_t, 1> ones,
+                Doubles edges, Array<double, 1> memory) {
     require(zeros.shape(0) == p.shape(0) && ones.shape(0) == p.shape(0),
             "there must be counts for each forecast");
-    require(starts.shape(0) == bins + 1 && out.shape(1) == 2, "out must have a row a bin");
-    for (std::size_t k = 0; k <= bins; ++k)
-        require(starts.data()[k] >= (k ? starts.data()[k - 1] : 0) &&
-                    starts.data()[k] <= static_cast<std::int64_t>(p.shape(0)),
-                "bins must be stretches of the tally");
-    sum_forecasts(p.data(), zeros.data(), ones.data(), starts.data(), bins, out.data());
+    require(edges.shape(0) >= 2 && memory.shape(0) == 4 * (edges.shape(0) - 1),
+            "there must be room for four columns");
+    const std::size_t bins = edges.shape(0) - 1;
+    auto* const counts = reinterpret_cast<std::int64_t*>(memory.data());
+    const BinColumns to{counts, counts + bins, memory.data() + 2 * bins, memory.data() + 3 * bins};
+    nb::gil_scoped_release unlocked;
+    bin_tally(p.data(), zeros.data(), ones.data(), p.shape(0), edges.data(), bins, to);
 }
 
 template <typename Count>
@@ -547,28 +597,39 @@ nb::tuple decomposed(double said, double recalibrated, double constant) {
                           std::max(0.0, constant - recalibrated), constant);
 }
 
-// The reliability curve of a few rounds: how many blocks it has; their columns (least forecasts,
+// The reliability curve of a few forecasts: how many blocks it has; their columns (least forecasts,
 // greatest ones, rates, zeros, ones); and both scores, taken apart.
-nb::tuple curve_of_few(const FewRounds& few) {
-    const std::size_t n = few.size();
-    const double total = static_cast<double>(few.total());
-    const Curve curve(few.zeros(), few.ones(), n);
+nb::tuple packed_curve(const double* p, const std::int64_t* zeros, const std::int64_t* ones,
+                       std::size_t n, double total) {
+    const Curve curve(zeros, ones, n);
     PackedColumns columns(5 * curve.blocks);
     double* const out = columns.data();
     for (std::size_t k = 0; k < curve.blocks; ++k) {
-        out[k] = few.p()[curve.starts[k]];
-        out[curve.blocks + k] = few.p()[curve.last(k, n)];
+        out[k] = p[curve.starts[k]];
+        out[curve.blocks + k] = p[curve.last(k, n)];
         out[2 * curve.blocks + k] = rate_of(curve.zeros[k], curve.ones[k]);
     }
     const std::size_t bytes = curve.blocks * sizeof(double);
-    std::memcpy(out + 3 * curve.blocks, curve.zeros.data(), bytes);
-    std::memcpy(out + 4 * curve.blocks, curve.ones.data(), bytes);
-    const auto scores = scores_of_rates(curve.zeros.data(), curve.ones.data(), curve.blocks);
-    const double brier = score_sum<SquaredError>(few.p(), few.zeros(), few.ones(), n),
-                 log = score_sum<LogLoss>(few.p(), few.zeros(), few.ones(), n);
+    std::memcpy(out + 3 * curve.blocks, &curve.zeros[0], bytes);
+    std::memcpy(out + 4 * curve.blocks, &curve.ones[0], bytes);
+    const auto scores = scores_of_rates(&curve.zeros[0], &curve.ones[0], curve.blocks);
+    const double brier = score_sum<SquaredError>(p, zeros, ones, n),
+                 log = score_sum<LogLoss>(p, zeros, ones, n);
     return nb::make_tuple(curve.blocks, columns.bytes(),
                           decomposed(brier / total, scores.brier, scores.brier_of_all),
                           decomposed(log / total, scores.log, scores.log_of_all));
+}
+
+nb::tuple curve_of_few(const FewRounds& few) {
+    return packed_curve(few.p(), few.zeros(), few.ones(), few.size(),
+                        static_cast<double>(few.total()));
+}
+
+nb::tuple curve_of_columns(Doubles p, Array<const std::int64_t, 1> zeros,
+                           Array<const std::int64_t, 1> ones, double total) {
+    require(zeros.shape(0) == p.shape(0) && ones.shape(0) == p.shape(0) && p.shape(0) > 0,
+            "there must be counts for each forecast");
+    return packed_curve(p.data(), zeros.data(), ones.data(), p.shape(0), total);
 }
 
 // Of counts, or weights, each divided by the total.
@@ -623,6 +684,8 @@ void bind_measures(nb::module_& m) {
             "memory"_a, "Write forecasts, zeros and ones, one column after the other.")
         .attr("weighted") = false;
     m.def("few_rounds", &few_rounds, "y_true"_a.none(), "y_prob"_a.none());
+    m.def("scored", &scored, "name"_a, "values"_a.none(), "outcomes"_a.none(),
+          "scale"_a = "probability", "models"_a = 1);
     m.def("count_rounds", &count_rounds, "p"_a, "y"_a, "threads"_a, "memory"_a);
     m.def("unpack_rounds", &unpack_rounds, "keys"_a, "zeros"_a, "ones"_a);
     bind_weighing<std::int64_t>(m);
@@ -640,7 +703,9 @@ void bind_measures(nb::module_& m) {
     m.def("bin_few", &bin_few, "y_true"_a.none(), "y_prob"_a.none(), "memory"_a);
     m.def("binned_error_of_few", &binned_error_of_few, "y_true"_a.none(), "y_prob"_a.none(),
           "n_bins"_a, "norm"_a);
-    m.def("sum_forecasts", &sum_bins, "p"_a, "zeros"_a, "ones"_a, "starts"_a, "out"_a);
+    m.def("debiased_error", &debiased_error, "forecast"_a, "zeros"_a, "ones"_a, "rate"_a, "norm"_a);
+    m.def("quantile_edges", &quantile_edges_of, "p"_a, "zeros"_a, "ones"_a, "total"_a, "n_bins"_a);
+    m.def("bin_tally", &bin_counts, "p"_a, "zeros"_a, "ones"_a, "edges"_a, "memory"_a);
     m.def("isotonic", &isotonic_blocks<std::int64_t>, "zeros"_a.noconvert(), "ones"_a.noconvert(),
           "starts"_a, "block_zeros"_a, "block_ones"_a);
     m.def("isotonic", &isotonic_blocks<double>, "zeros"_a.noconvert(), "ones"_a.noconvert(),
@@ -683,6 +748,7 @@ void bind_measures(nb::module_& m) {
     m.def("curve_errors", &curve_errors_of_tally, "p"_a, "zeros"_a, "ones"_a, "lower"_a, "rates"_a,
           "shares"_a);
     m.def("curve_of_few", &curve_of_few, "tally"_a);
+    m.def("curve_of_few", &curve_of_columns, "p"_a, "zeros"_a, "ones"_a, "total"_a);
     bind_kernel<double, double>(
         m, "price_bounds",
         [](const double* p, const auto* zeros, const auto* ones, std::size_t n, double total,

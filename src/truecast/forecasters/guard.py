@@ -123,7 +123,7 @@ class Guard(_core.Guard, Saveable):
             If a hint is not in [0, 1], an outcome is not 0 or 1, or the lengths differ. Nothing
             changes.
         """
-        h, y = _check.scored("hints", hints, outcomes)
+        h, y = _core.scored("hints", hints, outcomes)
         said = np.empty(len(y)) if out is None else _check.output(out, y, h)
         self._run(h, y, said)
         return said

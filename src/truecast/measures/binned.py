@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from truecast import _check, _core
 from truecast.errors import InputError
-from truecast.tally import Tally, as_tally, distinct
+from truecast.tally import Tally, as_tally
 
 __all__ = ["Bins", "binned_calibration_error", "reliability_bins"]
 
@@ -74,28 +73,15 @@ class Bins:
     def error(self, norm: str = "l1", *, debias: bool = False) -> float:
         """Return the binned calibration error: see `binned_calibration_error`."""
         _check.choice("norm", norm, NORMS)
+        columns = self.forecast, self.zeros, self.ones, self.rate
         if not debias:
-            return _core.binned_error(
-                self.forecast, self.zeros, self.ones, self.rate, _NUMBERED[norm]
-            )
-        seen = self.counts > 0
-        n = self.counts[seen]
-        gap = np.abs(self.gap[seen])
-        rate = self.rate[seen]
-        share = n / n.sum()
+            return _core.binned_error(*columns, _NUMBERED[norm])
         _refuse_weights(self.zeros, "a debiased error")
         if norm == "max":
             raise InputError(
                 "debias", "must be False for norm 'max': no debiased estimate is known", debias
             )
-        if norm == "l2":
-            variance = rate * (1 - rate) / np.maximum(n - 1, 1)
-            return math.sqrt(max(0.0, float(share @ np.where(n > 1, gap**2 - variance, 0.0))))
-        folded = [
-            _folded_normal_mean(g, math.sqrt(r * (1 - r) / k))
-            for g, r, k in zip(gap, rate, n, strict=True)
-        ]
-        return max(0.0, float(share @ (2 * gap - np.array(folded))))
+        return _core.debiased_error(*columns, _NUMBERED[norm])
 
 
 def wilson(
@@ -166,15 +152,14 @@ def reliability_bins(
             means.setflags(write=False)
             return Bins(uniform, *counts, *means)
     tally = as_tally(y_true, y_prob, sample_weight)
-    edges = uniform if strategy == "uniform" else _quantile_edges(tally, n_bins)
-    inner = np.searchsorted(tally.p, edges[1:-1])
-    starts = np.concatenate(([0], inner, [len(tally.p)])).astype(np.int64)
-    zeros, ones = _sums(tally.zeros, starts), _sums(tally.ones, starts)
+    edges = uniform
+    if strategy == "quantile":
+        edges = _core.quantile_edges(tally.p, tally.zeros, tally.ones, float(tally.total), n_bins)
     if tally.weighted:
-        return _bins(edges, zeros, ones, _sums(tally.p * tally.weights, starts))
-    words = np.zeros((len(edges) - 1, 2), np.uint64)
-    _core.sum_forecasts(tally.p, tally.zeros, tally.ones, starts, words)
-    return _bins(edges, zeros, ones, _from_words(words))
+        return _weighted_bins(tally, edges)
+    memory = np.empty(4 * (len(edges) - 1))
+    _core.bin_tally(tally.p, tally.zeros, tally.ones, edges, memory)
+    return _bins_in(memory, edges)
 
 
 def binned_calibration_error(
@@ -256,16 +241,19 @@ def _bins_in(memory: NDArray[np.float64], edges: NDArray[np.float64]) -> Bins:
     memory.setflags(write=False)
     n = len(memory) // 4
     counts = memory.view(np.int64)
-    return Bins(edges, counts[:n], counts[n : 2 * n], memory[2 * n : 3 * n], memory[3 * n :])
+    return _core.made(
+        Bins, edges, counts[:n], counts[n : 2 * n], memory[2 * n : 3 * n], memory[3 * n :]
+    )
 
 
-def _bins(
-    edges: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any], sums: NDArray[np.float64]
-) -> Bins:
-    counts = zeros + ones
+def _weighted_bins(tally: Tally, edges: NDArray[np.float64]) -> Bins:
+    inner = np.searchsorted(tally.p, edges[1:-1])
+    starts = np.concatenate(([0], inner, [len(tally.p)])).astype(np.int64)
+    zeros, ones = _sums(tally.zeros, starts), _sums(tally.ones, starts)
+    counts, sums = zeros + ones, _sums(tally.p * tally.weights, starts)
     with np.errstate(invalid="ignore"):
         bins = Bins(edges, zeros, ones, forecast=sums / counts, rate=ones / counts)
-    for column in (bins.edges, bins.zeros, bins.ones, bins.forecast, bins.rate):
+    for column in (bins.zeros, bins.ones, bins.forecast, bins.rate):
         column.setflags(write=False)
     return bins
 
@@ -276,32 +264,6 @@ def _sums(values: NDArray[Any], starts: NDArray[np.int64]) -> NDArray[Any]:
     seen = np.diff(starts) > 0
     sums[seen] = np.add.reduceat(values, starts[:-1][seen])
     return sums
-
-
-def _from_words(words: NDArray[np.uint64]) -> NDArray[np.float64]:
-    return np.array([((high << 64) + low) / 2**62 for low, high in words.tolist()])
-
-
-def _quantile_edges(tally: Tally, n_bins: int) -> NDArray[np.float64]:
-    reached = tally.weights
-    np.cumsum(reached, out=reached)
-    if tally.weighted:
-        wanted = np.arange(1, n_bins) / n_bins * tally.total
-    else:  # in integers: the least count that is k / n_bins of all, or more
-        wanted = np.array([-(-k * int(tally.total) // n_bins) for k in range(1, n_bins)], np.int64)
-    first = np.searchsorted(reached, wanted) + 1
-    first = distinct(first[first < len(reached)])
-    return np.concatenate(([0.0], tally.p[first], [1.0]))
-
-
-def _folded_normal_mean(mean: float, deviation: float) -> float:
-    """The mean of the absolute value of a normal variable."""
-    if deviation == 0:
-        return abs(mean)
-    z = mean / deviation
-    return deviation * math.sqrt(2 / math.pi) * math.exp(-z * z / 2) + mean * math.erf(
-        z / math.sqrt(2)
-    )
 
 
 def _refuse_weights(zeros: NDArray[Any], what: str) -> None:

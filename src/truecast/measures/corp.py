@@ -21,6 +21,9 @@ __all__ = [
 ]
 
 
+_FEW = 1 << 10  # forecasts, of which arrays in Python take longer than the curve
+
+
 @dataclass(frozen=True, slots=True)
 class Decomposition:
     """A proper score taken apart: score = miscalibration - discrimination + uncertainty.
@@ -107,11 +110,21 @@ def reliability_curve(
     are real weights.
     """
     rounds = tally_or_few(y_true, y_prob, sample_weight)
-    return _curve_of(rounds) if isinstance(rounds, Tally) else _curve_of_few(rounds)
+    if not isinstance(rounds, Tally):
+        return _packed(*_core.curve_of_few(rounds))
+    if rounds.weighted or len(rounds.p) >= _FEW:
+        return _curve_of(rounds)
+    total = float(rounds.total)
+    return _packed(*_core.curve_of_few(rounds.p, rounds.zeros, rounds.ones, total))
 
 
-def _curve_of_few(rounds: _core.FewRounds) -> ReliabilityCurve:
-    n, data, brier, log = _core.curve_of_few(rounds)
+def _packed(
+    n: int,
+    data: bytes,
+    brier: tuple[float, float, float, float],
+    log: tuple[float, float, float, float],
+) -> ReliabilityCurve:
+    """Return a curve of `n` blocks, whose columns are one after the other in `data`."""
     columns, counts = np.frombuffer(data), np.frombuffer(data, np.int64)
     return _core.made(
         ReliabilityCurve,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast import _check
+from truecast import _check, _core
 from truecast.measures.prices import bounds_by_prices
 from truecast.tally import Tally, tally_or_few
 
@@ -88,4 +88,4 @@ def lower_calibration_distance(
     if total:
         lower, upper, masses = lower * rounds.total, upper * rounds.total, masses * rounds.total
         masses.setflags(write=False)
-    return LowerDistance(lower, upper, nodes, zero_prices, one_prices, values, masses)
+    return _core.made(LowerDistance, lower, upper, nodes, zero_prices, one_prices, values, masses)

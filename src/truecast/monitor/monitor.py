@@ -334,7 +334,7 @@ class Monitor(_core.Watch, Saveable):
         >>> m.rounds, m.awaited  # row 3 waits for row 2, which was not known when the log ended
         (2, [2])
         """
-        said, came = _check.scored("p", p, y)
+        said, came = _core.scored("p", p, y)
         names = None if groups is None else _check.groups(groups, len(came), p)
         late = _check.late(known_at, events, len(came), p) or (_NONE, _NONE)
         trace = np.empty(0) if out is None else _check.output(out, came, said)

@@ -424,7 +424,7 @@ class Recalibrator(Issuing[Ticket]):
         >>> r.rounds, r.awaited == [2]  # the outcome of row 2 was not known when the log ended
         (3, True)
         """
-        x, y = _check.scored(
+        x, y = _core.scored(
             "scores", scores, outcomes, scale=self._scale, models=self._hint._models
         )
         said = np.empty(len(y)) if out is None else _check.output(out, y, x)

@@ -102,7 +102,7 @@ class Hint(_core.Hint, Saveable):
             If a score is not in [0, 1], an outcome is not 0 or 1, or the lengths differ. Nothing
             changes.
         """
-        x, y = _check.scored("scores", scores, outcomes, models=self._models)
+        x, y = _core.scored("scores", scores, outcomes, models=self._models)
         said = np.empty(len(y))
         if is_compiled(self):
             self._follow(x.reshape(-1), y, said)

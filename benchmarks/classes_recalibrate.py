@@ -349,29 +349,40 @@ def drift() -> None:
         print(f"| {row} | {brier:.5f} | {classwise(said, y):.4f} |", flush=True)
 
 
-def cost() -> None:
+def seconds(work: Callable[[], Any]) -> float:
+    """Processor time of a call."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def cost(pairs: int = 15, rounds: int = 20_000) -> None:
     """Processor time of a round, over K rounds of the recalibrator for two classes.
 
-    One thread for both: with two, a batch of two classes takes half the time and more work.
+    One thread for both: with two, a batch of two classes takes half the time and more work. Both
+    run in turn, so that a machine that is slow for a while is slow for both, and one pair that it
+    disturbs does not decide.
     """
     os.environ["TRUECAST_THREADS"] = "1"
-
-    def least(work: Callable[[], Any]) -> float:
-        times = []
-        for _ in range(7):
-            start = time.process_time()
-            work()
-            times.append(time.process_time() - start)
-        return min(times)
-
-    print("\n## Cost\n\nProcessor time of one thread, the least of seven runs of 20,000 rounds.\n")
-    print("| classes K | us a round | over K rounds of two classes |\n|---|---|---|")
+    print(
+        "\n## Cost\n\nProcessor time of one thread. Both in turn, "
+        f"{pairs} pairs of {rounds:,} rounds: the median of their ratios, the least and the "
+        "largest.\n"
+    )
+    print("| classes K | us a round | over K rounds of two classes | least | largest |")
+    print("|---|---|---|---|---|")
     for classes in (3, 5, 10, 30):
-        scores, y, _ = made("squared", classes, 20_000, 1)
-        one = least(lambda: tc.Recalibrator().forecast_many(scores[:, 0], y == 0))  # noqa: B023
-        all_ = least(lambda: tc.Recalibrator(classes=classes).forecast_many(scores, y))  # noqa: B023
+        scores, y, _ = made("squared", classes, rounds, 1)
+        first, is_first = scores[:, 0].copy(), y == 0
+        times, ratios = [], []
+        for _ in range(pairs):
+            one = seconds(lambda: tc.Recalibrator().forecast_many(first, is_first))  # noqa: B023
+            all_ = seconds(lambda: tc.Recalibrator(classes=classes).forecast_many(scores, y))  # noqa: B023
+            times.append(all_ / rounds * 1e6)
+            ratios.append(all_ / one / classes)
         print(
-            f"| {classes} | {all_ / len(y) * 1e6:.2f} | **{all_ / one / classes:.2f}** |",
+            f"| {classes} | {np.median(times):.2f} | **{np.median(ratios):.2f}** "
+            f"| {min(ratios):.2f} | {max(ratios):.2f} |",
             flush=True,
         )
 

@@ -101,6 +101,17 @@ def test_a_saved_one_continues_from_there(scale: str, hint: Any) -> None:
         assert (again.predict(rows[103]) == other.predict(rows[103])).all()
 
 
+def test_saving_between_forecast_and_outcome_changes_nothing() -> None:
+    scores, y, _ = stream(5, 40)
+    saved, other = tc.Recalibrator(classes=5), tc.Recalibrator(classes=5)
+    for row, outcome in zip(scores, y, strict=True):
+        assert (saved.predict(row) == other.predict(row)).all()
+        saved.state()
+        saved.observe(int(outcome))
+        other.observe(int(outcome))
+    assert saved.state() == other.state()
+
+
 def test_scores_as_logits_are_the_same_as_probabilities() -> None:
     scores, y, _ = stream(4, 300)
     p = tc.Recalibrator(classes=4).forecast_many(scores, y)

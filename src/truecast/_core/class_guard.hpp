@@ -75,7 +75,10 @@ struct ClassGuard : Guard {
     ClassPlaced made;  // what `asked` is the sum of
 
     ClassGuard(std::size_t count, double budget_, bool nudges_)
-        : Guard(budget_, nudges_), pushes(count), tops(budget_, nudges_) {
+        : Guard(budget_, nudges_),
+          pushes(count),
+          tops(budget_, nudges_),
+          shapes(count, Shape(0.5)) {
         fields = static_cast<double>(count);
         groups.resize(count);
         tops.groups.resize(count);
@@ -119,9 +122,10 @@ struct ClassGuard : Guard {
     // that comes next.
     void look_ahead(const Aim* later, const Aim* next) const {
         const Key unit = step();
-        for (std::size_t k = 0; k < count(); ++k) {
-            if (later != nullptr) groups[k].field.fetch_way(key_near(later[k].angle, unit));
-            if (next != nullptr) groups[k].field.fetch_end(key_near(next[k].angle, unit));
+        auto group = groups.begin();
+        for (std::size_t k = 0; k < count(); ++k, ++group) {
+            if (later != nullptr) group->field.fetch_way(key_near(later[k].angle, unit));
+            if (next != nullptr) group->field.fetch_end(key_near(next[k].angle, unit));
         }
     }
 
@@ -308,7 +312,7 @@ struct ClassGuard : Guard {
         found.said = p;
         found.key = ways[k].key;
         found.off = Placed::off_by(angle, found.key);
-        const Shape shape = ways[k].shape();
+        const Shape shape = shapes[k] = ways[k].shape();
         double field = ways[k].field(shape);
         for (std::size_t i = 1; i < of.size(); ++i) field += ways[number(i, k)].field(shape);
         const auto members = static_cast<double>(of.size());
@@ -463,7 +467,6 @@ struct ClassGuard : Guard {
     // The fields are more than a cache holds: go down in all of them together, so that they wait
     // for memory together.
     void go_down() {
-        for (const Field::Walk& walk : walks) walk.fetch_top();
         for (Field::Walk& walk : walks) {
             walk.pass_top();
             walk.fetch_node();
@@ -489,8 +492,9 @@ struct ClassGuard : Guard {
 
     void nudge_all(Key unit) {
         double total = 0.0;
-        for (std::size_t k = 0; k < count(); ++k) {
-            const Group& group = groups[k];
+        auto each = groups.cbegin();
+        for (std::size_t k = 0; k < count(); ++k, ++each) {
+            const Group& group = *each;
             const double own = static_cast<double>(group.energy) / parts, hint = aim[k];
             aim[k] = pushes[k].apply(hint, own, [&](double p) {
                 if (p == hint) return ways[k].field(ways[k].shape());
@@ -511,8 +515,11 @@ struct ClassGuard : Guard {
         tops.ways.resize(of.of.size());
         for (std::size_t k = 0; k < count(); ++k) {
             const Share& each = of.shares[k];
-            if (!at_once) groups[k].field.look(each.key, ways[k]);
-            const Shape shape = ways[k].shape();
+            if (!at_once) {
+                groups[k].field.look(each.key, ways[k]);
+                shapes[k] = ways[k].shape();
+            }
+            const Shape shape = shapes[k];
             const Miss miss(each.said, each.off, y == k);
             for (std::size_t i = 0; i < of.of.size(); ++i) {
                 const auto into = static_cast<std::uint32_t>(number(of.of[i], k));
@@ -540,6 +547,7 @@ struct ClassGuard : Guard {
 
     static constexpr double half_pi = 1.57079632679489661923;
     std::vector<Field::Path> ways;    // of the last `place`, group by group
+    std::vector<Shape> shapes;        // of the keys that they lead to, one a class
     std::vector<double> aim, angles;  // where the forecast will be
     std::vector<Field::Walk> walks;
 };

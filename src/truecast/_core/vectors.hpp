@@ -20,7 +20,25 @@
 #define TRUECAST_APART
 #endif
 
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
 namespace truecast {
+
+// Numbers that are computed with together, and their bits. They are handed over by reference: what
+// a function takes them in depends on the machine that it is compiled for.
+#ifdef __GNUC__
+typedef double Block __attribute__((vector_size(32)));
+typedef std::uint64_t BlockBits __attribute__((vector_size(32)));
+#else
+using Block = double;
+using BlockBits = std::uint64_t;
+#endif
+constexpr std::size_t per_block = sizeof(Block) / sizeof(double);
+
+TRUECAST_INLINE void read(Block& to, const double* from) { std::memcpy(&to, from, sizeof to); }
+TRUECAST_INLINE void write(const Block& from, double* to) { std::memcpy(to, &from, sizeof from); }
 
 // Two numbers that are computed with together.
 #ifdef __GNUC__

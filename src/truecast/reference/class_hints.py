@@ -1,4 +1,4 @@
-"""Hints for several classes, in plain Python, in the order of the compiled ones.
+"""Hints for several classes, in plain Python: the compiled ones, but for the last bits.
 
 Temperature, vector and matrix scaling of bent log probabilities x, learned online, and a mixture of
 them by their Brier scores.

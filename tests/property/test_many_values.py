@@ -75,3 +75,18 @@ def test_waves_that_are_left_out_add_nothing(seed: int, power: int, sigma: float
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(smooth_ece, "_DAMPED", 1e9)  # all of them
         assert smooth_ece._smoothed(tally, power)(sigma) == found
+
+
+@given(
+    counts=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3))),
+    wanted=st.lists(st.integers(0, 40)),
+    unit=st.sampled_from([1, 0.1]),
+)
+def test_places_where_counts_reach_a_sum(
+    counts: list[tuple[int, int]], wanted: list[int], unit: float
+) -> None:
+    zeros, ones = unit * np.array(counts, np.int64).reshape(-1, 2).T
+    sums = unit * np.sort(np.array(wanted, np.int64))
+    places = np.empty(len(sums), np.int64)
+    _core.places_reached(zeros.copy(), ones.copy(), sums, places)
+    assert places.tolist() == np.searchsorted(np.cumsum(zeros + ones), sums).tolist()

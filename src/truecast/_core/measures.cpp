@@ -501,6 +501,38 @@ nb::object sum_over_few(nb::handle y_true, nb::handle y_prob) {
     return nb::float_(sum.rounded());
 }
 
+// For each of these sums, which do not decrease, the first place where the counts up to it, and
+// with it, reach it; if they never do, how many places there are.
+template <typename Count>
+void places_reached(const Count* zeros, const Count* ones, std::size_t n, const Count* wanted,
+                    std::size_t number, std::int64_t* places) {
+    Count sum = 0;
+    std::size_t k = 0;
+    // invariant: the sums before k are reached before i
+    for (std::size_t i = 0; i < n && k < number; ++i) {
+        sum += zeros[i] + ones[i];
+        while (k < number && wanted[k] <= sum) places[k++] = static_cast<std::int64_t>(i);
+    }
+    std::fill(places + k, places + number, static_cast<std::int64_t>(n));
+}
+
+void places_reached_in(AnyArray zeros, AnyArray ones, AnyArray wanted,
+                       Array<std::int64_t, 1> places) {
+    require(zeros.shape(0) == ones.shape(0) && wanted.shape(0) == places.shape(0) &&
+                zeros.dtype() == ones.dtype() && zeros.dtype() == wanted.dtype(),
+            "there must be ones for zeros, and places for sums, of one type");
+    const auto find = [&](auto kind) {
+        using Count = decltype(kind);
+        const nb::gil_scoped_release unlocked;
+        places_reached(static_cast<const Count*>(zeros.data()),
+                       static_cast<const Count*>(ones.data()), zeros.shape(0),
+                       static_cast<const Count*>(wanted.data()), wanted.shape(0), places.data());
+    };
+    if (zeros.dtype() == nb::dtype<std::int64_t>()) return find(std::int64_t{});
+    require(zeros.dtype() == nb::dtype<double>(), "counts must be int64 or float64");
+    find(double{});
+}
+
 // Ones, and how many the forecasts expected.
 template <typename Count>
 std::array<double, 2> observed_expected(const double* p, const Count* zeros, const Count* ones,
@@ -561,9 +593,9 @@ nb::tuple curve_of_few(const FewRounds& few) {
         out[2 * curve.blocks + k] = rate_of(curve.zeros[k], curve.ones[k]);
     }
     const std::size_t bytes = curve.blocks * sizeof(double);
-    std::memcpy(out + 3 * curve.blocks, curve.zeros.data(), bytes);
-    std::memcpy(out + 4 * curve.blocks, curve.ones.data(), bytes);
-    const auto scores = scores_of_rates(curve.zeros.data(), curve.ones.data(), curve.blocks);
+    std::memcpy(out + 3 * curve.blocks, curve.zeros.get(), bytes);
+    std::memcpy(out + 4 * curve.blocks, curve.ones.get(), bytes);
+    const auto scores = scores_of_rates(curve.zeros.get(), curve.ones.get(), curve.blocks);
     const double brier = score_sum<SquaredError>(few.p(), few.zeros(), few.ones(), n),
                  log = score_sum<LogLoss>(few.p(), few.zeros(), few.ones(), n);
     return nb::make_tuple(curve.blocks, columns.bytes(),
@@ -670,13 +702,14 @@ void bind_measures(nb::module_& m) {
         [](Doubles z, Doubles zeros, Doubles ones, double a, double b) {
             require(zeros.shape(0) == z.shape(0) && ones.shape(0) == z.shape(0),
                     "there must be counts for each of the log-odds");
-            const Graded at{z.data(), zeros.data(), ones.data(), z.shape(0)};
+            const Graded<double> at{z.data(), zeros.data(), ones.data(), z.shape(0)};
             const auto [by_a, by_b, aa, ab, bb] = at.lined(a, b);
             return nb::make_tuple(at.loss(a, b), by_a, by_b, aa, ab, bb);
         },
         "z"_a, "zeros"_a, "ones"_a, "a"_a, "b"_a);
     bind_kernel(m, "logistic_line", [](auto... tally) { return line_of(tally...); });
     bind_kernel(m, "logistic_shift", [](auto... tally) { return shift_of(tally...); });
+    m.def("places_reached", &places_reached_in, "zeros"_a, "ones"_a, "wanted"_a, "places"_a);
     bind_kernel(m, "observed_expected", [](auto... tally) { return observed_expected(tally...); });
     m.def("curve_errors", &curve_errors_of_few<>, "tally"_a);
     m.def("curve_errors", &curve_errors_of_few<double>, "tally"_a, "share"_a);

@@ -283,14 +283,14 @@ def _from_words(words: NDArray[np.uint64]) -> NDArray[np.float64]:
 
 
 def _quantile_edges(tally: Tally, n_bins: int) -> NDArray[np.float64]:
-    reached = tally.weights
-    np.cumsum(reached, out=reached)
     if tally.weighted:
         wanted = np.arange(1, n_bins) / n_bins * tally.total
     else:  # in integers: the least count that is k / n_bins of all, or more
         wanted = np.array([-(-k * int(tally.total) // n_bins) for k in range(1, n_bins)], np.int64)
-    first = np.searchsorted(reached, wanted) + 1
-    first = distinct(first[first < len(reached)])
+    first = np.empty(len(wanted), np.int64)
+    _core.places_reached(tally.zeros, tally.ones, wanted, first)
+    first += 1
+    first = distinct(first[first < len(tally.p)])
     return np.concatenate(([0.0], tally.p[first], [1.0]))
 
 

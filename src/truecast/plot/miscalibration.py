@@ -209,11 +209,12 @@ def miscalibration(
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     found = stretches(tally, resamples=resamples, random_state=random_state)
-    return miscalibration_of(tally, smooth_calibration_witness(tally), found, bins)
+    witness = smooth_calibration_witness(tally)
+    return miscalibration_of(tally, witness, found, bins, brier_score(tally))
 
 
 def miscalibration_of(
-    tally: Tally, witness: SmoothWitness, found: Stretches, bins: int
+    tally: Tally, witness: SmoothWitness, found: Stretches, bins: int, brier: float
 ) -> Miscalibration:
     """Return the picture of a tally, with what was found of it."""
     some = _thinned(tally.p)
@@ -230,7 +231,7 @@ def miscalibration_of(
         error=witness.error,
         overall=base * bias,
         bias=bias,
-        brier=brier_score(tally),
+        brier=brier,
         total=tally.total,
         p=frozen(tally.p[some]),
         f=frozen(witness.f[some]),

@@ -174,6 +174,14 @@ std::size_t unpack_rounds(Array<std::uint64_t, 1> keys, Array<std::int64_t, 1> z
     return unpack(keys.data(), keys.shape(0), keys.data(), zeros.data(), ones.data());
 }
 
+bool are_rounds(Doubles p, AnyArray y) {
+    require(y.shape(0) == p.shape(0), "arrays must be of one length");
+    return with_outcomes(y, [&](const auto* outcomes) {
+        const nb::gil_scoped_release unlocked;
+        return valid(p.data(), outcomes, p.shape(0));
+    });
+}
+
 // How many distinct forecasts there are; -1 if some round is invalid. Columns of that length are at
 // the beginning of the memory: forecasts, zeros, ones.
 std::ptrdiff_t count_rounds(Doubles p, AnyArray y, std::size_t threads, Array<double, 1> memory) {
@@ -655,6 +663,8 @@ void bind_measures(nb::module_& m) {
             "memory"_a, "Write forecasts, zeros and ones, one column after the other.")
         .attr("weighted") = false;
     m.def("few_rounds", &few_rounds, "y_true"_a.none(), "y_prob"_a.none());
+    m.def("are_rounds", &are_rounds, "p"_a, "y"_a,
+          "Whether all forecasts are from 0 to 1, and all outcomes 0 or 1.");
     m.def("count_rounds", &count_rounds, "p"_a, "y"_a, "threads"_a, "memory"_a);
     m.def("unpack_rounds", &unpack_rounds, "keys"_a, "zeros"_a, "ones"_a);
     bind_weighing<std::int64_t>(m);

@@ -333,7 +333,8 @@ def diagram_of(
         least = None if resamples is None else max(20, resamples)
         found = stretches(tally, resamples=least, random_state=random_state)
     curve = reliability_curve(tally) if curve is None else curve
-    zeros, ones = (in_bins(side, tally.p, edges) for side in (tally.zeros, tally.ones))
+    sides = (tally.zeros, tally.ones)
+    zeros, ones = (in_bins(side.__getitem__, tally.p, edges) for side in sides)
     return ReliabilityDiagram(
         found.ranges, curve, band, edges, zeros, ones, tally.total, curve.brier, curve.log, level
     )

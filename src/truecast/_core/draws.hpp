@@ -110,7 +110,7 @@ class Laws {
     std::vector<std::uint64_t> ends_;
     std::vector<std::uint32_t> counts_;
 
-    // The logarithm of how many guides there are, if so many are wanted.
+    // The logarithm of how many guides there are, if this many are wanted.
     static int guides_for(std::size_t wanted) {
         int bits = 0;
         while (bits < most_guides && (std::size_t{1} << bits) < wanted) ++bits;

@@ -415,7 +415,7 @@ template <typename Count>
 double smooth_error(const double* p, const Count* zeros, const Count* ones, std::size_t n,
                     double total, double* witness) {
     const auto c = [&](std::size_t i) { return residual(p[i], zeros[i], ones[i]) / total; };
-    const SmoothError error(p, c, n, witness != nullptr);
+    SmoothError error(p, c, n, witness != nullptr);
     if (witness != nullptr) error.witness(witness);
     return error.value();
 }

@@ -275,10 +275,12 @@ class Tally:
 
         Parts of whole cells then add.
         """
-        starts = np.flatnonzero(
-            np.diff(np.minimum((self.p * cells).astype(np.int64), cells - 1), prepend=-1)
-        )
-        return self._pooled(starts)
+        starts, before = [np.empty(0, np.int64)], -1
+        for part in stretches(len(self.p)):
+            cell = np.minimum((self.p[part] * cells).astype(np.int64), cells - 1)
+            starts.append(part.start + np.flatnonzero(np.diff(cell, prepend=before)))
+            before = cell[-1]
+        return self._pooled(np.concatenate(starts))
 
     def _pooled(self, starts: NDArray[np.int64]) -> Tally:
         """Return the tally with forecasts from each of `starts` to the next at their mean."""

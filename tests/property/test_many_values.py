@@ -46,32 +46,3 @@ def test_quantiles_of_equal_weights_are_those_of_any(values: list[float], shares
     assert once == [
         next(e for e in sorted(far) if sum(v <= e for v in far) >= q * len(far)) for q in shares
     ]
-
-
-@given(
-    counts=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)).filter(any), min_size=1),
-)
-def test_moving_every_forecast_to_its_own_rate_is_no_better(counts: list[tuple[int, int]]) -> None:
-    zeros, ones = np.array(counts).T
-    tally = Tally(np.arange(1, len(counts) + 1) / (len(counts) + 1), zeros, ones)
-    by_value = calibration_error_by_value(tally)
-    assert bounds_by_prices(tally, 1.0).upper <= by_value + 2.0**-47
-    # at its own rate already, no forecast moves
-    fair = Tally([0.25, 0.5], zeros[0] * np.array([3, 1]), zeros[0] * np.array([1, 1]))
-    if fair.total:
-        assert bounds_by_prices(fair, 1.0).upper <= 2.0**-47
-
-
-@given(
-    seed=st.integers(0, 1 << 32),
-    power=st.integers(4, 11),
-    sigma=st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1e-12, 13 / 16, 13 / 64, 100.0])),
-)
-def test_waves_that_are_left_out_add_nothing(seed: int, power: int, sigma: float) -> None:
-    rng = np.random.default_rng(seed)
-    y, p = rng.random(50) < 0.4, rng.random(50)
-    tally = Tally.from_predictions(y, p)
-    found = smooth_ece._smoothed(tally, power)(sigma)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(smooth_ece, "_DAMPED", 1e9)  # all of them
-        assert smooth_ece._smoothed(tally, power)(sigma) == found

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import truecast as tc
-from truecast.measures.figures import FIGURES, parts_besides
+from truecast.measures.figures import FIGURES, Shared, parts_besides
 
 Y, P = [0, 1, 1, 0, 1], [0.1, 0.4, 0.4, 0.9, 1.0]
 WEIGHTED = tc.Tally([0.25, 0.5], [0.5, 1], [0.5, 3])
@@ -562,7 +562,7 @@ def test_smooth_ece_ends_where_its_bandwidth_is_tiny(p, y):
 def test_every_figure_is_in_one_part():
     tally = tc.Tally.from_predictions([0, 1, 1, 0], [0.1, 0.2, 0.7, 0.9])
     for known in ((), ("smooth_calibration_error",), ("brier", "total")):
-        found = [name for part in parts_besides(tally, *known) for name in part()]
+        found = [name for part in parts_besides(Shared(tally), *known) for name in part()]
         assert sorted(found) == sorted({*FIGURES} - {*known})
 
 

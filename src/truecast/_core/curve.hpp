@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "isotonic.hpp"
@@ -20,15 +21,17 @@ double rate_of(Count zeros, Count ones) {
     return static_cast<double>(ones) / static_cast<double>(zeros + ones);
 }
 
-// The blocks of isotonic regression.
+// The blocks of isotonic regression. There is room for as many as there are forecasts; blocks are
+// few as a rule, and room that is not used is not touched.
 template <typename Count>
 struct Curve {
-    std::vector<std::int64_t> starts;
-    std::vector<Count> zeros, ones;
+    std::unique_ptr<std::int64_t[]> starts;
+    std::unique_ptr<Count[]> zeros, ones;
     std::size_t blocks;
 
-    Curve(const Count* of_zero, const Count* of_one, std::size_t n) : starts(n), zeros(n), ones(n) {
-        blocks = isotonic(of_zero, of_one, n, starts.data(), zeros.data(), ones.data());
+    Curve(const Count* of_zero, const Count* of_one, std::size_t n)
+        : starts(new std::int64_t[n]), zeros(new Count[n]), ones(new Count[n]) {
+        blocks = isotonic(of_zero, of_one, n, starts.get(), zeros.get(), ones.get());
     }
 
     // The last forecast of a block, if there are n.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "sorting.hpp"
@@ -107,9 +108,7 @@ double decision_loss(const double* p, const Count* zeros, const Count* ones, std
     };
     const std::vector<std::uint32_t> order = order_of_rates(rate, n);
     double constant = 0.0, slope = 0.0;
-    const auto change = [&](std::size_t i,
-                            double sign) {  // of the line ones - weight c, or its opposite
-        const double side = rate(i) >= p[i] ? sign : -sign;
+    const auto change = [&](std::size_t i, double side) {  // by the line ones - weight c
         constant += side * static_cast<double>(ones[i]);
         slope -= side * static_cast<double>(zeros[i] + ones[i]);
     };
@@ -118,20 +117,23 @@ double decision_loss(const double* p, const Count* zeros, const Count* ones, std
     // invariant: from the last place to the next, constant + slope c is what the forecasts cost
     // that have c between themselves and their rates
     std::size_t i = 0, k = 0;  // the next forecast, and the next rate
+    const auto rate_at = [&](std::size_t r) {
+        return r < n ? rate(order[r]) : std::numeric_limits<double>::infinity();
+    };
+    double next = rate_at(0);
     while (i < n || k < n) {
-        const double c = k == n || (i < n && p[i] <= rate(order[k])) ? p[i] : rate(order[k]);
-        std::size_t last = k;
-        while (last < n && rate(order[last]) == c) ++last;
-        const bool forecast = i < n && p[i] == c;
-        if (forecast && rate(i) >= c) change(i, 1.0);
-        for (std::size_t r = k; r < last; ++r)
-            if (rate(order[r]) < p[order[r]]) change(order[r], 1.0);
+        const double c = i < n && p[i] <= next ? p[i] : next;
+        const std::size_t first = k;
+        for (; next == c; next = rate_at(k)) ++k;  // rates first ... k - 1 are c
+        const bool forecast = i < n && p[i] == c, above = forecast && rate(i) >= c;
+        if (above) change(i, 1.0);
+        for (std::size_t r = first; r < k; ++r)
+            if (c < p[order[r]]) change(order[r], -1.0);
         envelope.add(c, std::max(constant + slope * c, 0.0));
-        for (std::size_t r = k; r < last; ++r)
-            if (rate(order[r]) >= p[order[r]]) change(order[r], -1.0);
-        if (forecast && rate(i) < c) change(i, -1.0);
+        for (std::size_t r = first; r < k; ++r)
+            if (c >= p[order[r]]) change(order[r], -1.0);
+        if (forecast && !above) change(i, 1.0);
         i += forecast;
-        k = last;
     }
     envelope.add(1.0, 0.0);
     return 2.0 * envelope.at(0.5);

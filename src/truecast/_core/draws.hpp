@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <unordered_map>
 #include <vector>
 
@@ -45,7 +46,7 @@ class Laws {
         const auto mode = std::min(n, static_cast<std::int64_t>((size + 1.0) * p));
         const double odds = p / (1.0 - p);  // infinite at p = 1, where nothing is above the mode
         return around(
-            mode, [=](double k) { return k < size ? (size - k) / (k + 1.0) * odds : 0.0; },
+            mode, [=](double k) { return std::max(size - k, 0.0) / (k + 1.0) * odds; },
             [=](double k) { return k / (size - k + 1.0) / odds; });
     }
 
@@ -56,28 +57,27 @@ class Laws {
     }
 
     // first + k with a probability in proportion to weights[k], which become their sums. There are
-    // 2^spare guides for each entry, if that many are allowed: a law that is drawn from often is
-    // worth more of them.
+    // 2^spare guides for every two entries, if that many are allowed: a law that is drawn from
+    // often is worth more of them. Entries that no bits lead to are left out, at either end.
     std::size_t weighed(std::int64_t first, std::vector<double>& weights, int spare = 0) {
         double total = 0.0;
         for (double& weight : weights) weight = total += weight;
-        const std::size_t start = upto_.size(), entries = weights.size();
-        for (const double sum : weights)
-            upto_.push_back(static_cast<std::uint64_t>(std::min(sum / total, 1.0) * 0x1p63));
-        upto_.back() = std::uint64_t{1} << 63;  // above all 63 bits: every search ends
-        int shift = 63;
-        const std::size_t wanted = entries << spare;
-        while (shift > 63 - most_guides && (std::size_t{1} << (63 - shift)) < wanted) --shift;
-        const std::size_t guides = guides_.size(), more = std::size_t{1} << (63 - shift);
-        laws_.push_back({first, start, guides, shift});
-        // how many entries end at each guide or before: counted at the first such guide, then
-        // summed
-        guides_.resize(guides + more + 1);
-        for (std::size_t k = start; k < start + entries; ++k)
-            ++guides_[guides + ((upto_[k] + (std::uint64_t{1} << shift) - 1) >> shift)];
-        guides_.pop_back();
-        for (std::size_t guide = guides + 1; guide < guides + more; ++guide)
-            guides_[guide] += guides_[guide - 1];
+        const auto units = [&](std::size_t k) {
+            return static_cast<std::uint64_t>(std::min(weights[k] / total, 1.0) * 0x1p63);
+        };
+        std::size_t from = 0;
+        while (from + 1 < weights.size() && units(from) == 0) ++from;
+        ends_.clear();
+        for (std::size_t k = from; k + 1 < weights.size(); ++k) {
+            const std::uint64_t end = units(k);
+            if (end >= all) break;
+            ends_.push_back(end);
+        }
+        ends_.push_back(all);  // above all 63 bits: every search ends
+        laws_.push_back({first + static_cast<std::int64_t>(from), upto_.size(), guides_.size(),
+                         63 - guides_for(ends_.size() << spare >> 1)});
+        upto_.insert(upto_.end(), ends_.begin(), ends_.end());
+        add_guides(laws_.back().shift);
         return laws_.size() - 1;
     }
 
@@ -87,6 +87,7 @@ class Laws {
         const std::uint64_t u = bits >> 1;
         const std::uint64_t* upto = upto_.data() + of.start;
         std::size_t k = guides_[of.guides + (u >> of.shift)];
+        k += upto[k] <= u;  // without a branch, which would be guessed wrong too often
         while (upto[k] <= u) ++k;
         return of.first + static_cast<std::int64_t>(k);
     }
@@ -94,6 +95,7 @@ class Laws {
   private:
     static constexpr int most_guides = 14;      // their logarithm
     static constexpr double nothing = 0x1p-75;  // of the mode's weight
+    static constexpr std::uint64_t all = std::uint64_t{1} << 63;
 
     struct Law {
         std::int64_t first;
@@ -103,29 +105,57 @@ class Laws {
     std::vector<Law> laws_;
     std::vector<std::uint64_t> upto_;
     std::vector<std::uint32_t> guides_;
-    std::vector<double> held_;  // the weights of a law while it is made
+    // of a law while it is made: weights, entries, and how many of those end at each guide
+    std::vector<double> held_;
+    std::vector<std::uint64_t> ends_;
+    std::vector<std::uint32_t> counts_;
+
+    // The logarithm of how many guides there are, if this many are wanted.
+    static int guides_for(std::size_t wanted) {
+        int bits = 0;
+        while (bits < most_guides && (std::size_t{1} << bits) < wanted) ++bits;
+        return bits;
+    }
+
+    // How many entries end at each guide or before: counted at the first such guide, then summed.
+    void add_guides(int shift) {
+        const std::size_t more = std::size_t{1} << (63 - shift);
+        counts_.assign(more + 1, 0);
+        for (const std::uint64_t end : ends_)
+            ++counts_[(end + (std::uint64_t{1} << shift) - 1) >> shift];
+        std::uint32_t sum = 0;
+        for (std::uint32_t& count : counts_) count = sum += count;
+        guides_.insert(guides_.end(), counts_.begin(), counts_.end() - 1);
+    }
 
     // The law with weight 1 at its mode, and ratios of the next weight to that of k, up and down.
     template <typename Up, typename Down>
     std::size_t around(std::int64_t mode, Up up, Down down) {
-        std::vector<double>& weights = held_;
-        weights.clear();
-        std::int64_t first = mode;
-        double weight = 1.0;
-        for (; weight > nothing; --first) {
-            weights.push_back(weight);
-            if (first == 0) break;
-            weight *= down(static_cast<double>(first));
+        const auto middle = static_cast<double>(mode);
+        held_.assign(1, 1.0);
+        follow(mode, [=](double steps) { return down(middle - steps); });
+        const auto first = mode + 1 - static_cast<std::int64_t>(held_.size());
+        std::reverse(held_.begin(), held_.end());
+        follow(std::numeric_limits<std::int64_t>::max(),
+               [=](double steps) { return up(middle + steps); });
+        return weighed(first, held_);
+    }
+
+    // Adds the weights after one of 1, of which each is the one before times a ratio, until one is
+    // nothing. Ratios do not wait for each other: many are made at once.
+    template <typename Ratio>
+    void follow(std::int64_t most, Ratio ratio) {
+        constexpr int block = 32;
+        double ratios[block], weights[block], weight = 1.0;
+        for (std::int64_t done = 0; done < most; done += block) {
+            const auto before = static_cast<double>(done);
+            for (int k = 0; k < block; ++k) ratios[k] = ratio(before + static_cast<double>(k));
+            const int steps = static_cast<int>(std::min<std::int64_t>(block, most - done));
+            int k = 0;
+            for (; k < steps && (weight *= ratios[k]) > nothing; ++k) weights[k] = weight;
+            held_.insert(held_.end(), weights, weights + k);
+            if (k < block) return;
         }
-        first = mode + 1 - static_cast<std::int64_t>(weights.size());
-        std::reverse(weights.begin(), weights.end());
-        weight = 1.0;
-        for (auto k = static_cast<double>(mode);; ++k) {
-            weight *= up(k);
-            if (!(weight > nothing)) break;
-            weights.push_back(weight);
-        }
-        return weighed(first, weights);
     }
 };
 

@@ -22,21 +22,22 @@ class Stretched {
   public:
     static constexpr std::size_t many = 1 << 14, stretch = 64;
 
-    explicit Stretched(const Graded& all) {
+    template <typename Count>
+    explicit Stretched(const Graded<Count>& all) {
         for (std::size_t from = 0; from < all.n; from += stretch) {
             const std::size_t to = std::min(from + stretch, all.n);
             double z = 0.0, no = 0.0, yes = 0.0;
             for (std::size_t i = from; i < to; ++i) {
                 z += all.z[i];
-                no += all.zeros[i];
-                yes += all.ones[i];
+                no += static_cast<double>(all.zeros[i]);
+                yes += static_cast<double>(all.ones[i]);
             }
             z_.push_back(z / static_cast<double>(to - from));
             zeros_.push_back(no);
             ones_.push_back(yes);
         }
     }
-    Graded graded() const { return {z_.data(), zeros_.data(), ones_.data(), z_.size()}; }
+    Graded<double> graded() const { return {z_.data(), zeros_.data(), ones_.data(), z_.size()}; }
 
   private:
     std::vector<double> z_, zeros_, ones_;
@@ -49,7 +50,8 @@ struct Shift {
 // The a that fits sigmoid(a + z) best. There are both zeros and ones. Halley's method, within an
 // interval that always holds the root: at its ends, every a + z is below, or above, the log-odds of
 // the mean outcome. After a step this short, the second derivative is known from the third.
-inline Shift best_shift(const Graded& at) {
+template <typename Count>
+Shift best_shift(const Graded<Count>& at) {
     const double rate = std::log(at.total_of(at.ones) / at.total_of(at.zeros));
     double low = rate - at.z[at.n - 1], high = rate - at.z[0];
     double a = at.n < Stretched::many ? 0.0 : best_shift(Stretched(at).graded()).a;
@@ -79,7 +81,10 @@ struct Line {
     double rest() const { return sums[4] - sums[3] * lean(); }
 };
 
-inline Line line_at(const Graded& at, double a, double b) { return {a, b, at.lined(a, b)}; }
+template <typename Count>
+Line line_at(const Graded<Count>& at, double a, double b) {
+    return {a, b, at.lined(a, b)};
+}
 
 // Newton's step from a line: the solution of a system of two equations.
 inline Line newton_step(const Line& from) {
@@ -91,7 +96,8 @@ inline Line newton_step(const Line& from) {
 // convex. Nor if no log-odds moved by more than M = 1.75: second derivatives change by a factor of
 // e^M at most, and along Newton's step the loss falls at first as g and bends by g; so it has
 // changed by at most g ((e^M - M - 1) / M^2 - 1), which is negative.
-inline bool may_be_worse(const Graded& at, const Line& step, const Line& next) {
+template <typename Count>
+bool may_be_worse(const Graded<Count>& at, const Line& step, const Line& next) {
     const double rise = next.sums[0] * step.a + next.sums[1] * step.b;
     return !(rise <= 0.0 || at.reach(step.a, step.b) <= 1.75);
 }
@@ -99,7 +105,8 @@ inline bool may_be_worse(const Graded& at, const Line& step, const Line& next) {
 // The a and b that fit sigmoid(a + b x) best, where the mean of x is 0 and its deviation 1. No
 // threshold separates zeros from ones, so that there are such numbers. A step that makes the fit
 // worse, by more than rounding can, is halved.
-inline Line best_line(const Graded& at, double centre, double scale) {
+template <typename Count>
+Line best_line(const Graded<Count>& at, double centre, double scale) {
     constexpr double rounding = 1.0 + 1e-12;
     Line best{centre, scale, {}};  // what was forecast
     if (at.n >= Stretched::many) best = best_line(Stretched(at).graded(), centre, scale);
@@ -132,51 +139,52 @@ inline Line best_line(const Graded& at, double centre, double scale) {
 inline double log_odds(double p) { return std::log(p / (1.0 - p)); }
 
 // Forecasts that are neither 0 nor 1, at their log-odds; the weight left out with the others, and
-// whether one of those was wrong.
+// whether one of those was wrong. Counts stay where they are, in the tally.
+template <typename Count>
 class Uncertain {
   public:
     double left_out = 0.0;
     bool wrong = false;
 
-    template <typename Count>
     Uncertain(const double* p, const Count* zeros, const Count* ones, std::size_t n) {
         std::size_t from = 0, to = n;
         if (to > 0 && p[0] == 0.0) leave_out(zeros[from], ones[from], ones[from] > 0), ++from;
         if (to > from && p[n - 1] == 1.0) --to, leave_out(zeros[to], ones[to], zeros[to] > 0);
         z_.resize(to - from);
         std::transform(p + from, p + to, z_.begin(), log_odds);
-        zeros_.assign(zeros + from, zeros + to);
-        ones_.assign(ones + from, ones + to);
+        zeros_ = zeros + from;
+        ones_ = ones + from;
     }
 
     std::size_t size() const { return z_.size(); }
     std::vector<double>& z() { return z_; }
-    Graded graded() const { return {z_.data(), zeros_.data(), ones_.data(), z_.size()}; }
+    Graded<Count> graded() const { return {z_.data(), zeros_, ones_, z_.size()}; }
 
     // The first and the last place with a count above 0; the first is size() if there is none.
     std::pair<std::size_t, std::size_t> ends_of_zeros() const { return ends(zeros_); }
     std::pair<std::size_t, std::size_t> ends_of_ones() const { return ends(ones_); }
 
   private:
-    template <typename Count>
     void leave_out(Count zeros, Count ones, bool missed) {
         wrong = wrong || missed;
         left_out += static_cast<double>(zeros) + static_cast<double>(ones);
     }
-    std::pair<std::size_t, std::size_t> ends(const std::vector<double>& counts) const {
+    std::pair<std::size_t, std::size_t> ends(const Count* counts) const {
         std::size_t first = 0, last = size();
-        while (first < size() && !(counts[first] > 0.0)) ++first;
-        while (last > first && !(counts[last - 1] > 0.0)) --last;
+        while (first < size() && !(counts[first] > 0)) ++first;
+        while (last > first && !(counts[last - 1] > 0)) --last;
         return {first, last - (last > first)};
     }
 
-    std::vector<double> z_, zeros_, ones_;
+    std::vector<double> z_;
+    const Count *zeros_, *ones_;
 };
 
 // Why no line, or no shift, fits best; numbered as in measures/clinical.py.
 enum class NoFit { none, wrong, certain, zeros, ones, one_forecast, rises, falls };
 
-inline NoFit why_no_shift(const Uncertain& rounds) {
+template <typename Count>
+NoFit why_no_shift(const Uncertain<Count>& rounds) {
     if (rounds.wrong) return NoFit::wrong;
     if (rounds.size() == 0) return NoFit::certain;
     if (rounds.ends_of_ones().first == rounds.size()) return NoFit::zeros;
@@ -184,7 +192,8 @@ inline NoFit why_no_shift(const Uncertain& rounds) {
     return NoFit::none;
 }
 
-inline NoFit why_no_line(const Uncertain& rounds) {
+template <typename Count>
+NoFit why_no_line(const Uncertain<Count>& rounds) {
     const NoFit why = why_no_shift(rounds);
     if (why != NoFit::none) return why;
     if (rounds.size() == 1) return NoFit::one_forecast;
@@ -213,7 +222,7 @@ std::array<double, 6> line_of(const double* p, const Count* zeros, const Count* 
     Uncertain rounds(p, zeros, ones, n);
     const NoFit why = why_no_line(rounds);
     if (why != NoFit::none) return {rounds.left_out, static_cast<double>(why), 0.0, 0.0, 0.0, 0.0};
-    const Graded at = rounds.graded();
+    const Graded<Count> at = rounds.graded();
     const auto [centre, scale] = at.moments();
     for (double& z : rounds.z()) z = (z - centre) / scale;
     const Line best = best_line(at, centre, scale);

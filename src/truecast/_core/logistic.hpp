@@ -22,17 +22,20 @@ struct LogisticBlock {
     double bends[size];   // the second ones
     double turns[size];   // the third ones
 
-    TRUECAST_INLINE void set(const double* z, const double* zeros, const double* ones,
-                             std::size_t n, double a, double b) {
-        double odds[size], sizes[size] = {}, smalls[size];
+    template <typename Count>
+    TRUECAST_INLINE void set(const double* z, const Count* zeros, const Count* ones, std::size_t n,
+                             double a, double b) {
+        double odds[size], sizes[size] = {}, smalls[size], no[size], yes[size];
+        for (std::size_t i = 0; i < n; ++i) no[i] = static_cast<double>(zeros[i]);
+        for (std::size_t i = 0; i < n; ++i) yes[i] = static_cast<double>(ones[i]);
         for (std::size_t i = 0; i < n; ++i) odds[i] = a + b * z[i];
         for (std::size_t i = 0; i < n; ++i) sizes[i] = std::fabs(odds[i]);
         exp_of_minus(sizes, n, smalls);
         for (std::size_t i = 0; i < n; ++i) {
             const double larger = 1.0 / (1.0 + smalls[i]), smaller = smalls[i] * larger;
             const double p = odds[i] < 0.0 ? smaller : larger, q = odds[i] < 0.0 ? larger : smaller;
-            misses[i] = zeros[i] * p - ones[i] * q;
-            bends[i] = (zeros[i] + ones[i]) * (smaller * larger);
+            misses[i] = no[i] * p - yes[i] * q;
+            bends[i] = (no[i] + yes[i]) * (smaller * larger);
             turns[i] = bends[i] * (q - p);
         }
         for (std::size_t i = n; i < size; ++i) misses[i] = bends[i] = turns[i] = 0.0;
@@ -67,8 +70,10 @@ class Totals {
 };
 
 // Outcomes at log-odds z, which increase: zeros and ones, or their weights, at each.
+template <typename Count>
 struct Graded {
-    const double *z, *zeros, *ones;
+    const double* z;
+    const Count *zeros, *ones;
     std::size_t n;
 
     // The derivatives of the log loss at log-odds a + z, by a: the first three.
@@ -93,9 +98,9 @@ struct Graded {
     }
 
     // All zeros, or all ones.
-    double total_of(const double* counts) const {
+    double total_of(const Count* counts) const {
         Total sum;
-        for (std::size_t i = 0; i < n; ++i) sum.add(counts[i]);
+        for (std::size_t i = 0; i < n; ++i) sum.add(static_cast<double>(counts[i]));
         return sum.value();
     }
 
@@ -103,18 +108,22 @@ struct Graded {
     std::array<double, 2> moments() const {
         Total all, first, second;
         for (std::size_t i = 0; i < n; ++i) {
-            all.add(zeros[i] + ones[i]);
-            first.add((zeros[i] + ones[i]) * z[i]);
+            all.add(weight(i));
+            first.add(weight(i) * z[i]);
         }
         const double mean = first.value() / all.value();
         for (std::size_t i = 0; i < n; ++i) {
             const double off = z[i] - mean;
-            second.add((zeros[i] + ones[i]) * (off * off));
+            second.add(weight(i) * (off * off));
         }
         return {mean, std::sqrt(second.value() / all.value())};
     }
 
   private:
+    double weight(std::size_t i) const {
+        return static_cast<double>(zeros[i]) + static_cast<double>(ones[i]);
+    }
+
     // log(1 + x) is log(u) + c / u, within c^2, if u is the rounded sum and c what that lost.
     TRUECAST_INLINE double loss_each(double a, double b) const {
         constexpr std::size_t size = exponents;
@@ -126,7 +135,8 @@ struct Graded {
             for (std::size_t i = 0; i < count; ++i) sizes[i] = std::fabs(odds[i]);
             exp_of_minus(sizes, count, smalls);
             for (std::size_t i = 0; i < count; ++i) {
-                const double no = zeros[from + i], yes = ones[from + i];
+                const double no = static_cast<double>(zeros[from + i]),
+                             yes = static_cast<double>(ones[from + i]);
                 const double u = 1.0 + smalls[i], c = smalls[i] - (u - 1.0);
                 sum.add((no + yes) * (std::log(u) + c / u));
                 sum.add(no * std::max(odds[i], 0.0) + yes * std::max(-odds[i], 0.0));

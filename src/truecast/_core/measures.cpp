@@ -203,6 +203,14 @@ std::size_t unpack_rounds(Array<std::uint64_t, 1> keys, Array<std::int64_t, 1> z
     return unpack(keys.data(), keys.shape(0), keys.data(), zeros.data(), ones.data());
 }
 
+bool are_rounds(Doubles p, AnyArray y) {
+    require(y.shape(0) == p.shape(0), "arrays must be of one length");
+    return with_outcomes(y, [&](const auto* outcomes) {
+        const nb::gil_scoped_release unlocked;
+        return valid(p.data(), outcomes, p.shape(0));
+    });
+}
+
 // How many distinct forecasts there are; -1 if some round is invalid. Columns of that length are at
 // the beginning of the memory: forecasts, zeros, ones.
 std::ptrdiff_t count_rounds(Doubles p, AnyArray y, std::size_t threads, Array<double, 1> memory) {
@@ -457,7 +465,7 @@ template <typename Count>
 double smooth_error(const double* p, const Count* zeros, const Count* ones, std::size_t n,
                     double total, double* witness) {
     const auto c = [&](std::size_t i) { return residual(p[i], zeros[i], ones[i]) / total; };
-    const SmoothError error(p, c, n, witness != nullptr);
+    SmoothError error(p, c, n, witness != nullptr);
     if (witness != nullptr) error.witness(witness);
     return error.value();
 }
@@ -610,9 +618,9 @@ nb::tuple packed_curve(const double* p, const std::int64_t* zeros, const std::in
         out[2 * curve.blocks + k] = rate_of(curve.zeros[k], curve.ones[k]);
     }
     const std::size_t bytes = curve.blocks * sizeof(double);
-    std::memcpy(out + 3 * curve.blocks, &curve.zeros[0], bytes);
-    std::memcpy(out + 4 * curve.blocks, &curve.ones[0], bytes);
-    const auto scores = scores_of_rates(&curve.zeros[0], &curve.ones[0], curve.blocks);
+    std::memcpy(out + 3 * curve.blocks, curve.zeros.get(), bytes);
+    std::memcpy(out + 4 * curve.blocks, curve.ones.get(), bytes);
+    const auto scores = scores_of_rates(curve.zeros.get(), curve.ones.get(), curve.blocks);
     const double brier = score_sum<SquaredError>(p, zeros, ones, n),
                  log = score_sum<LogLoss>(p, zeros, ones, n);
     return nb::make_tuple(curve.blocks, columns.bytes(),
@@ -686,6 +694,8 @@ void bind_measures(nb::module_& m) {
     m.def("few_rounds", &few_rounds, "y_true"_a.none(), "y_prob"_a.none());
     m.def("scored", &scored, "name"_a, "values"_a.none(), "outcomes"_a.none(),
           "scale"_a = "probability", "models"_a = 1);
+    m.def("are_rounds", &are_rounds, "p"_a, "y"_a,
+          "Whether all forecasts are from 0 to 1, and all outcomes 0 or 1.");
     m.def("count_rounds", &count_rounds, "p"_a, "y"_a, "threads"_a, "memory"_a);
     m.def("unpack_rounds", &unpack_rounds, "keys"_a, "zeros"_a, "ones"_a);
     bind_weighing<std::int64_t>(m);
@@ -735,7 +745,7 @@ void bind_measures(nb::module_& m) {
         [](Doubles z, Doubles zeros, Doubles ones, double a, double b) {
             require(zeros.shape(0) == z.shape(0) && ones.shape(0) == z.shape(0),
                     "there must be counts for each of the log-odds");
-            const Graded at{z.data(), zeros.data(), ones.data(), z.shape(0)};
+            const Graded<double> at{z.data(), zeros.data(), ones.data(), z.shape(0)};
             const auto [by_a, by_b, aa, ab, bb] = at.lined(a, b);
             return nb::make_tuple(at.loss(a, b), by_a, by_b, aa, ab, bb);
         },

@@ -148,34 +148,39 @@ class SmoothError {
     // Writes f with |f| <= 1 and |f_i - f_j| <= |p_i - p_j| that attains the value; needs the ends.
     // Walking back, the flow's potential u is clipped between the ends; where it is, f is 1 or -1;
     // where flow crosses a gap, f falls or rises by the whole gap. What is left free is settled by
-    // intervals, forward, then back.
-    void witness(double* f) const {
-        std::vector<double> u(n_ + 1), low(n_ + 1), high(n_ + 1);
-        u[n_] = -sums_[n_];
+    // intervals, forward, then back. The ends are lost by that: u, and the upper ends of intervals,
+    // are written where they were, the lower ones where f will be. Not to be called twice.
+    void witness(double* f) {
+        const double end = -sums_[n_];
+        double* const u = least_.data();
+        double* const high = greatest_.data();
         for (std::size_t i = n_; i-- > 1;)
-            u[i] = std::min(std::max(u[i + 1], least_[i]), greatest_[i]);
+            u[i] = std::min(std::max(i + 1 < n_ ? u[i + 1] : end, u[i]), greatest_[i]);
         u[0] = 0.0;
-        low[0] = -1.0, high[0] = 1.0;
-        for (std::size_t i = 1; i <= n_; ++i) {
-            double a = low[i - 1], b = high[i - 1];
-            if (i > 1) {
-                const double gap = p_[i - 1] - p_[i - 2], flow = u[i - 1] + sums_[i - 1];
+        double a = -1.0, b = 1.0;
+        // invariant: before each step, a and b are the ends of the interval before i
+        for (std::size_t i = 0; i < n_; ++i) {
+            if (i > 0) {
+                const double gap = p_[i] - p_[i - 1], flow = u[i] + sums_[i];
                 a += flow < 0.0 ? gap : -gap;
                 b += flow > 0.0 ? -gap : gap;
             }
-            if (u[i - 1] > u[i]) a = 1.0;
-            if (u[i - 1] < u[i]) b = -1.0;
-            low[i] = std::min(std::max(a, -1.0), 1.0);
-            high[i] = std::max(std::min(b, 1.0), -1.0);
+            const double after = i + 1 < n_ ? u[i + 1] : end;
+            if (u[i] > after) a = 1.0;
+            if (u[i] < after) b = -1.0;
+            a = f[i] = std::min(std::max(a, -1.0), 1.0);
+            b = high[i] = std::max(std::min(b, 1.0), -1.0);
         }
-        double next = std::min(std::max(0.0, low[n_]), high[n_]);
+        double next = std::min(std::max(0.0, a), b);
         f[n_ - 1] = next;
         for (std::size_t i = n_ - 1; i > 0; --i) {
             const double gap = p_[i] - p_[i - 1], flow = u[i] + sums_[i];
-            double a = std::max(low[i], next - gap), b = std::min(high[i], next + gap);
-            if (flow > 0.0) a = next + gap;
-            if (flow < 0.0) b = next - gap;
-            next = std::min(std::max(std::min(std::max(0.0, a), b), next - gap), next + gap);
+            double lower = std::max(f[i - 1], next - gap),
+                   upper = std::min(high[i - 1], next + gap);
+            if (flow > 0.0) lower = next + gap;
+            if (flow < 0.0) upper = next - gap;
+            next =
+                std::min(std::max(std::min(std::max(0.0, lower), upper), next - gap), next + gap);
             next = f[i - 1] = std::min(std::max(next, -1.0), 1.0);
         }
     }

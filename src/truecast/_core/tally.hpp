@@ -48,6 +48,22 @@ struct Round {
     TRUECAST_INLINE bool invalid() const { return (forecast > bits_of_one) | (outcome > 1); }
 };
 
+// Whether all rounds are valid.
+template <typename Y>
+TRUECAST_INLINE bool valid_each(const double* p, const Y* y, std::size_t n) {
+    std::uint64_t bad = 0;
+    for (std::size_t i = 0; i < n; ++i) bad |= Round(p[i], y[i]).invalid();
+    return bad == 0;
+}
+template <typename Y>
+TRUECAST_FOUR_AT_A_TIME bool valid_fours(const double* p, const Y* y, std::size_t n) {
+    return valid_each(p, y, n);
+}
+template <typename Y>
+bool valid(const double* p, const Y* y, std::size_t n) {
+    return TRUECAST_HAS_FOUR ? valid_fours(p, y, n) : valid_each(p, y, n);
+}
+
 // Write rounds as keys, which sort by forecast and then by outcome. False if some round is invalid.
 template <typename Y>
 TRUECAST_INLINE bool pack_each(const double* p, const Y* y, std::size_t n, std::uint64_t* keys) {

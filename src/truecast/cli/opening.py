@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,6 +37,8 @@ def opened(
     columns
         As for `truecast.files.guess`.
     """
+    # NumPy's threads would spin for their first moments, on cores that are to read the file
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     try:
         with uncollected("polars"):
             from truecast.files import guess, open_table

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truecast import _core
 from truecast._check import MOST_ROUNDS, WEIGHTS
 from truecast._check_classes import SLACK
 from truecast.errors import FileError, shown
@@ -197,11 +198,9 @@ class _RoundsReader:
         This takes less time than which of them do.
         """
         names = self._names
-        return (
-            names.weight is None
-            and all(_within_unit(columns[score]) for score in names.scores)
-            and _zero_or_one(columns[names.outcome])
-        )
+        y = columns[names.outcome]
+        forecasts = [columns[score] for score in names.scores] or [y]  # that is from 0 to 1, too
+        return names.weight is None and all(_core.are_rounds(p, y) for p in forecasts)
 
     def _found(self, columns: dict[str, NDArray[np.float64]], chunk: Chunk, skipped: int) -> Rounds:
         names = self._names
@@ -494,11 +493,6 @@ class _RoundsReader:
 def _whole_or_real(weights: NDArray[np.float64]) -> NDArray[Any]:
     whole = bool((weights == np.floor(weights)).all() and (weights < 2.0**53).all())
     return weights.astype(np.int64) if whole else weights
-
-
-def _within_unit(values: NDArray[np.float64]) -> bool:
-    """Whether all are from 0 to 1; the least of some that are not numbers is not one."""
-    return not len(values) or bool(values.min() >= 0 and values.max() <= 1)
 
 
 def _zero_or_one(values: NDArray[np.float64]) -> bool:

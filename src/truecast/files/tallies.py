@@ -273,11 +273,18 @@ class GrowingTally:
         self._waiting: list[tuple[NDArray[Any], ...]] = []
         self._rows = 0
 
-    def add(self, *columns: NDArray[Any] | None, most: int | None = None) -> None:
-        """Add outcomes, forecasts and weights, if there are any."""
+    def add(
+        self,
+        y: NDArray[Any],
+        p: NDArray[np.float64],
+        weight: NDArray[Any] | None = None,
+        most: int | None = None,
+    ) -> None:
+        """Add outcomes, 0 or 1, and forecasts, with their weights if there are any."""
         most = most or MOST_FORECASTS
-        self._waiting.append(tuple(column for column in columns if column is not None))
-        self._rows += len(self._waiting[-1][0])
+        of_one = y != 0  # a byte each while they wait
+        self._waiting.append((of_one, p) if weight is None else (of_one, p, weight))
+        self._rows += len(p)
         if self._rows >= min(self._enough(), most):
             self._count(most)
 
@@ -296,18 +303,22 @@ class GrowingTally:
     def _count(self, most: int) -> None:
         if not self._waiting:
             return
-        columns = self._waiting[0]
-        if len(self._waiting) > 1:
-            parts = zip(*self._waiting, strict=True)
-            columns = tuple(each(np.concatenate, parts, most=shares(self._rows)))
-        y, p, *weight = columns
-        self._tally.update(y, p, sample_weight=weight[0] if weight else None)
-        self._waiting = []
-        self._rows = 0
+        self._tally.merge(self._counted())  # the rows themselves are gone by then
         if self._tally.forecasts > most and len((tally := self._tally.compute()).p) > most:
             self.pooled = True
             self._tally = RunningTally()
             self._tally.merge(tally.coarsened(most))
+
+    def _counted(self) -> Tally:
+        """Return the tally of the rows that wait, which then are no more."""
+        columns = self._waiting[0]
+        if len(self._waiting) > 1:
+            parts = zip(*self._waiting, strict=True)
+            columns = tuple(each(np.concatenate, parts, most=shares(self._rows)))
+        self._waiting = []
+        self._rows = 0
+        y, p, *weight = columns
+        return Tally.from_predictions(y, p, sample_weight=weight[0] if weight else None)
 
     def compute(self) -> Tally:
         """Return the tally of all that was added."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from truecast.class_tally import ClassTally
     from truecast.measures import Bins, ClassReport, ReliabilityCurve, Report
 
-__all__ = ["FIGURES", "measure", "parts_besides", "some_figures"]
+__all__ = ["FIGURES", "Shared", "measure", "parts_besides", "some_figures"]
 
 _FEW = 1 << 16  # forecasts
 _CLOSE = (1e-4, 0.05)  # how close the bounds of the lower distance get, for few forecasts or more
@@ -25,13 +25,14 @@ _Part = Callable[[], dict[str, Any]]
 
 # Parts that two threads take in this order. The first needs three columns beside the tally; the
 # second, which begins with all figures that are not named, needs none; of the others, which come
-# after the first, each needs one or two. So all together take about as much memory as the tally.
+# after the first, each needs one at most. So all together take as much memory as the tally.
 _PARTS = (
     ("smooth_calibration_error",),
+    ("brier", "log"),
     ("lower_distance",),
-    ("calibration_slope", "calibration_decision_loss"),
-    ("calibration_in_the_large", "observed_expected_ratio", "quantile_calibration_error"),
-    ("brier", "log", "integrated_calibration_index", "e50", "e90", "emax"),
+    ("calibration_slope", "calibration_in_the_large"),
+    ("calibration_decision_loss", "quantile_calibration_error"),
+    ("integrated_calibration_index", "e50", "e90", "emax"),
 )
 
 
@@ -100,8 +101,8 @@ def measure(
         )
     tally = as_tally(y_true, y_prob, sample_weight)
     if len(tally.p) < _TWO_THREADS:
-        return measures.Report(**_figures(tally, _FIGURES))
-    return measures.Report(**ChainMap(*_shared_by_two(*parts_besides(tally))))
+        return measures.Report(**_figures(Shared(tally), _FIGURES))
+    return measures.Report(**ChainMap(*_shared_by_two(*parts_besides(Shared(tally)))))
 
 
 def _shared_by_two(first: _Part, second: _Part, *others: _Part) -> list[dict[str, Any]]:
@@ -124,18 +125,18 @@ def _shared_by_two(first: _Part, second: _Part, *others: _Part) -> list[dict[str
     return each(lambda part: part(), parts, most=min(2, threads()))
 
 
-def parts_besides(tally: Tally, *known: str) -> list[_Part]:
+def parts_besides(of: Shared, *known: str) -> list[_Part]:
     """Return what computes the fields of a tally's report but those that are known, in parts."""
     named = {name for part in _PARTS for name in part}
     light = [name for name in _FIGURES if name not in named]
     parts = [_PARTS[0], (*light, *_PARTS[1]), *_PARTS[2:]]
     wanted = ([name for name in part if name not in known] for part in parts)
-    return [partial(_figures, tally, part) for part in wanted if part]
+    return [partial(_figures, of, part) for part in wanted if part]
 
 
 def some_figures(tally: Tally, names: Iterable[str]) -> dict[str, Any]:
     """Return some fields of a tally's report, as in `Report.to_dict`; compute no others."""
-    return {name: _plain(figure) for name, figure in _figures(tally, names).items()}
+    return {name: _plain(figure) for name, figure in _figures(Shared(tally), names).items()}
 
 
 def _plain(figure: Any) -> Any:
@@ -146,39 +147,42 @@ def _plain(figure: Any) -> Any:
     return list(figure) if isinstance(figure, tuple) else figure
 
 
-def _figures(tally: Tally, names: Iterable[str]) -> dict[str, Any]:
-    shared = _Shared(tally)
-    return {name: _FIGURES[name](shared) for name in names}
+def _figures(of: Shared, names: Iterable[str]) -> dict[str, Any]:
+    return {name: _FIGURES[name](of) for name in names}
 
 
-class _Shared:
-    """A tally, and what several figures share."""
+class Shared:
+    """A tally, and what several figures share; two threads at once may compute it twice."""
 
     def __init__(self, tally: Tally) -> None:
         self.tally = tally
 
     @cached_property
     def curve(self) -> ReliabilityCurve:
+        """The reliability curve, with both scores taken apart."""
         return measures.reliability_curve(self.tally)
 
     @cached_property
     def bins(self) -> Bins:
+        """Those of equal width."""
         return measures.reliability_bins(self.tally)
 
     @cached_property
     def errors(self) -> list[float]:
+        """The mean distance from the curve, then quantiles of it."""
         from truecast.measures.clinical import curve_errors
 
         return curve_errors(self.tally, self.curve, 0.5, 0.9, 1.0)
 
     def lower_distance(self) -> tuple[float, float]:
+        """Bounds of the lower distance, as close as is fast."""
         found = measures.lower_calibration_distance(
             self.tally, rtol=_CLOSE[len(self.tally.p) > _FEW]
         )
         return found.lower, found.upper
 
 
-_FIGURES: dict[str, Callable[[_Shared], Any]] = {
+_FIGURES: dict[str, Callable[[Shared], Any]] = {
     "total": lambda of: of.tally.total,
     "forecasts": lambda of: len(of.tally.p),
     "mean_outcome": lambda of: of.tally.rate,

@@ -34,7 +34,7 @@ SIGNIFICANT = 0.05  # p-value below which something is marked
 _FEW = 512  # forecasts
 _TIMES = 999  # resamples for few forecasts
 _FEWER_TIMES = 499  # and for more
-_AHEAD = 8  # batches of resamples that are drawn before they are needed: 32 MB at most
+_AHEAD = 2  # batches of resamples that are drawn before they are needed: 32 MB at most
 _LIKEWISE = (
     4.0  # deviations, squared, from which what lies between two stretches is off in the same way
 )
@@ -201,13 +201,12 @@ def stretches_of(
     times = resamples or (_TIMES if len(cells.tally.p) <= _FEW else _FEWER_TIMES)
     chance, others = (resampled_at_once(cells.tally, kind, times, rng) for kind in KINDS)
     if tally.total > _core.DRAWN_BY_TABLES:  # the first ask the generator before the second do
-        chance, others = ahead(chance), ahead(others)
-    else:
-        others = Aside().ahead(others, _AHEAD)  # takes longer than all the rest
+        chance, errors = ahead(chance), _smooth_errors(cells.tally, ahead(others))
+    else:  # takes longer than all the rest
+        errors = Aside().ahead(_smooth_errors(cells.tally, others), _AHEAD)
     search = _Search(cells, marks, _simulated(cells.tally, marks.at, chance))
     error = smooth_calibration_error(tally) if error is None else error
-    errors = _smooth_errors(cells.tally, others)
-    return search.result(_uncertainty(error, errors, search, level))
+    return search.result(_uncertainty(error, np.concatenate([*errors]), search, level))
 
 
 def stretches_p_value(tally: Tally) -> float:
@@ -410,20 +409,20 @@ def _uncertainty(
 
 def _simulated(tally: Tally, at: NDArray[np.int64], chance: Iterator[Counts]) -> _Simulated:
     """Return how far off the outcomes are: as they are, and as they would be by chance."""
-    errors, deviations = [], []
+    errors: list[NDArray[np.float64]] = []
+    deviations = []
     for zeros, ones in chain([(tally.zeros[None], tally.ones[None])], chance):
-        errors.append(_smooth_errors(tally, [(zeros, ones)]))
+        errors += _smooth_errors(tally, [(zeros, ones)])
         deviations.append(_most(_sums(tally, at, ones)))
     return _Simulated(np.concatenate(errors), np.concatenate(deviations))
 
 
-def _smooth_errors(tally: Tally, resamples: Iterable[Counts]) -> NDArray[np.float64]:
-    """Return the smooth calibration error of each of many resamples."""
-    found = []
+def _smooth_errors(tally: Tally, resamples: Iterable[Counts]) -> Iterator[NDArray[np.float64]]:
+    """Yield the smooth calibration error of each of many resamples, batch by batch."""
     for zeros, ones in resamples:
-        found.append(np.empty(len(ones)))
-        _core.smooth_errors(tally.p, zeros, ones, float(tally.total), found[-1])
-    return np.concatenate(found)
+        found = np.empty(len(ones))
+        _core.smooth_errors(tally.p, zeros, ones, float(tally.total), found)
+        yield found
 
 
 def _unit(values: NDArray[np.float64]) -> float:

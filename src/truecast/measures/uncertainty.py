@@ -19,7 +19,7 @@ __all__ = ["Band", "Uncertainty", "reliability_band", "resampled", "uncertainty"
 
 KINDS = ("consistency", "confidence")
 _CELLS = 1 << 12
-_BATCH = 128  # resamples drawn at a time
+_BATCH = 512  # resamples drawn at a time: tables are read once for all of them
 _NOTHING = 1e-9  # rounding
 
 Counts = tuple[NDArray[np.int64], NDArray[np.int64]]  # zeros and ones

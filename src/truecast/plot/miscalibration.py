@@ -25,6 +25,7 @@ from truecast.plot.style import (
     width_of,
 )
 from truecast.tally import Tally, as_tally, distinct
+from truecast.tally import stretches as parts_of
 
 __all__ = ["Miscalibration", "miscalibration"]
 
@@ -209,38 +210,46 @@ def miscalibration(
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     found = stretches(tally, resamples=resamples, random_state=random_state)
-    return miscalibration_of(tally, smooth_calibration_witness(tally), found, bins)
+    witness = smooth_calibration_witness(tally)
+    return miscalibration_of(tally, witness, found, bins, brier_score(tally))
 
 
 def miscalibration_of(
-    tally: Tally, witness: SmoothWitness, found: Stretches, bins: int
+    tally: Tally, witness: SmoothWitness, found: Stretches, bins: int, brier: float
 ) -> Miscalibration:
     """Return the picture of a tally, with what was found of it."""
     some = _thinned(tally.p)
     edges = even_edges(bins, tally)
-    surplus = tally.ones * (1 - tally.p)
-    surplus -= tally.zeros * tally.p
-    surplus /= tally.total
+    surplus = _surplus(tally)
     turns = len({stretch.gap > 0 for stretch in found.off}) > 1
     base = witness_base(witness.f[some], np.add.reduceat(surplus, some)) if turns else 0.0
     bias = float(surplus.sum())
-    parts = witness.f - base
-    parts *= surplus
     return Miscalibration(
         error=witness.error,
         overall=base * bias,
         bias=bias,
-        brier=brier_score(tally),
+        brier=brier,
         total=tally.total,
         p=frozen(tally.p[some]),
         f=frozen(witness.f[some]),
         base=base,
         edges=edges,
-        counts=in_bins(tally.weights, tally.p, edges),
-        gaps=in_bins(surplus, tally.p, edges),
-        contributions=in_bins(parts, tally.p, edges),
+        counts=in_bins(lambda at: tally.zeros[at] + tally.ones[at], tally.p, edges),
+        gaps=in_bins(surplus.__getitem__, tally.p, edges),
+        contributions=in_bins(lambda at: (witness.f[at] - base) * surplus[at], tally.p, edges),
         stretches=found.off,
     )
+
+
+def _surplus(tally: Tally) -> NDArray[np.float64]:
+    """Return the sum of y - p at each forecast, over all rounds."""
+    surplus = np.empty(len(tally.p))
+    for at in parts_of(len(surplus)):
+        p, part = tally.p[at], surplus[at]
+        np.multiply(tally.ones[at], 1 - p, out=part)
+        part -= tally.zeros[at] * p
+        part /= tally.total
+    return surplus
 
 
 def _thinned(p: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -319,6 +319,7 @@ def diagram_of(
     resamples: int | None,
     random_state: int | np.random.Generator | None,
     found: Stretches | None = None,
+    curve: ReliabilityCurve | None = None,
 ) -> ReliabilityDiagram:
     """Return the diagram of a tally between the edges, by what was `found` already."""
     level = _check.between("level", level, 0, 1)
@@ -331,8 +332,9 @@ def diagram_of(
     if found is None:
         least = None if resamples is None else max(20, resamples)
         found = stretches(tally, resamples=least, random_state=random_state)
-    curve = reliability_curve(tally)
-    zeros, ones = (in_bins(side, tally.p, edges) for side in (tally.zeros, tally.ones))
+    curve = reliability_curve(tally) if curve is None else curve
+    sides = (tally.zeros, tally.ones)
+    zeros, ones = (in_bins(side.__getitem__, tally.p, edges) for side in sides)
     return ReliabilityDiagram(
         found.ranges, curve, band, edges, zeros, ones, tally.total, curve.brier, curve.log, level
     )

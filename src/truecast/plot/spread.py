@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -35,17 +36,17 @@ def even_edges(bins: int, *tallies: Tally) -> NDArray[np.float64]:
 
 
 def in_bins(
-    values: NDArray[Any], p: NDArray[np.float64], edges: NDArray[np.float64]
+    values: Callable[[slice], NDArray[Any]], p: NDArray[np.float64], edges: NDArray[np.float64]
 ) -> NDArray[Any]:
-    """Return sums of `values`, one for each of the increasing `p`, in bins.
+    """Return sums of values, of which there is one for each of the increasing `p`, in bins.
 
-    By the rule of `Bins`; none is left out.
+    By the rule of `Bins`; none is left out. They are asked for bin by bin.
     """
     ends = (*np.searchsorted(p, edges[1:-1]).tolist(), len(p))
-    sums = np.zeros(len(ends) + 1, values.dtype)
+    sums = np.zeros(len(ends) + 1, values(slice(0)).dtype)
     for k, (first, last) in enumerate(pairwise((0, *ends))):
         # added one by one, bin by bin: what is added stays in the cache
-        sums[k + 1] = np.cumsum(np.append(sums[k], values[first:last]))[-1]
+        sums[k + 1] = np.cumsum(np.append(sums[k], values(slice(first, last))))[-1]
     return frozen(np.diff(sums))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import ChainMap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from truecast._threads import each, threads
 from truecast.measures.binned import reliability_bins
 from truecast.measures.corp import Decomposition, reliability_curve
-from truecast.measures.figures import parts_besides
+from truecast.measures.figures import Shared, parts_besides
 from truecast.measures.finder import Stretch, Stretches, stretches_of
 from truecast.measures.pooling import pooled
 from truecast.measures.report import Report
@@ -152,11 +152,12 @@ def find(
     shown = name if label is None else label
 
     def drawn(tally: Tally, **more: Any) -> Finding:
-        witness, found, parts = _computed(tally, options, smooth_calibration_witness)
-        diagram, where, known = _at_once(
-            lambda: diagram_of(tally, edges, found=found, **options),
-            lambda: miscalibration_of(tally, witness, found, len(edges) - 1),
-            lambda: _judged(tally, parts, witness.error, options),
+        of = Shared(tally)
+        witness, found, known = _computed(of, options, smooth_calibration_witness)
+        brier = known["figures"].brier.score
+        diagram, where = _at_once(
+            lambda: diagram_of(tally, edges, found=found, curve=of.curve, **options),
+            lambda: miscalibration_of(tally, witness, found, len(edges) - 1, brier),
         )
         pictures = {"diagram": diagram, "miscalibration": where}
         return Finding(name=name, label=shown, found=found, **known, **pictures, **more)
@@ -168,23 +169,25 @@ def find(
 def judge(name: str, tally: Tally, resamples: int | None, random_state: int) -> Judgement:
     """Compute everything that the command says about one score."""
     options = {"level": 0.9, "resamples": resamples, "random_state": random_state}
-    error, found, parts = _computed(tally, options, smooth_calibration_error)
-    known = _judged(tally, parts, error, options)
+    _, found, known = _computed(Shared(tally), options, smooth_calibration_error)
     return Judgement(name=name, label=name, found=found, **known)
 
 
 def _computed(
-    tally: Tally, options: dict[str, Any], smooth: Callable[[Tally], Smooth]
-) -> tuple[Smooth, Stretches, list[dict[str, Any]]]:
-    """Return the smooth error or its witness, where forecasts are off, and all other figures."""
+    of: Shared, options: dict[str, Any], smooth: Callable[[Tally], Smooth]
+) -> tuple[Smooth, Stretches, dict[str, Any]]:
+    """Return the smooth error or its witness, where forecasts are off, and what else is said."""
 
-    def where() -> tuple[Smooth, Stretches]:
-        found = smooth(tally)
+    def where() -> tuple[Smooth, float, Stretches]:
+        found = smooth(of.tally)
         error = found if isinstance(found, float) else found.error
-        return found, stretches_of(tally, error=error, **options)
+        return found, error, stretches_of(of.tally, error=error, **options)
 
-    (found, off), *parts = _at_once(where, *parts_besides(tally, "smooth_calibration_error"))
-    return found, off, parts
+    (found, error, off), besides, *parts = _at_once(
+        where, lambda: _besides(of, options), *parts_besides(of, "smooth_calibration_error")
+    )
+    figures = Report(**ChainMap(*parts), smooth_calibration_error=error)
+    return found, off, {"figures": figures, **besides}
 
 
 def _at_once(*parts: Callable[[], Any]) -> list[Any]:
@@ -192,21 +195,18 @@ def _at_once(*parts: Callable[[], Any]) -> list[Any]:
     return each(lambda part: part(), parts, most=min(2, threads()))
 
 
-def _judged(
-    tally: Tally, parts: Sequence[dict[str, Any]], error: float, options: dict[str, Any]
-) -> dict[str, Any]:
-    """Return the fields of a judgement that are figures."""
-    figures = Report(**ChainMap(*parts), smooth_calibration_error=error)
-    rare = min(tally.rate, 1 - tally.rate) < RARE and math.isfinite(figures.log.score)
+def _besides(of: Shared, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a judgement that are figures, but not in the report."""
+    tally = of.tally
+    rare = min(tally.rate, 1 - tally.rate) < RARE and math.isfinite(of.curve.log.score)
     gain_of = "log" if rare else "brier"
     times = min(options["resamples"] or _MOST_RESAMPLES, _MOST_RESAMPLES)
     return {
-        "figures": figures,
         "gap": _mean_gap(tally),
-        "gain": _gain(tally, figures, gain_of, times, options["random_state"]),
+        "gain": _gain(of, gain_of, times, options["random_state"]),
         "gain_of": gain_of,
-        "impossible": _at(tally.p, tally.ones, 0.0) + _at(tally.p, tally.zeros, 1.0),
-        "certain": bool(np.isin(tally.p, (0.0, 1.0)).all()),
+        "impossible": _at(0, 0.0, tally.p, tally.ones) + _at(-1, 1.0, tally.p, tally.zeros),
+        "certain": {*tally.p[:3].tolist()} <= {0.0, 1.0},
     }
 
 
@@ -215,12 +215,12 @@ def _mean_gap(tally: Tally) -> float:
     return bins.error("l1", debias=not tally.weighted)
 
 
-def _gain(tally: Tally, figures: Report, score: str, resamples: int, random_state: int) -> float:
+def _gain(of: Shared, score: str, resamples: int, random_state: int) -> float:
     """Return which share of a score is miscalibration, less what the curve would fit of chance."""
-    share = _share(getattr(figures, score))
-    if tally.weighted or not share:
+    share = _share(getattr(of.curve, score))
+    if of.tally.weighted or not share:
         return share
-    coarse = pooled(tally, _COARSE_CELLS)
+    coarse = pooled(of.tally, _COARSE_CELLS)
     others = resampled_tallies(coarse, "consistency", resamples, random_state)
     chance = np.mean([_share(getattr(reliability_curve(some), score)) for some in others])
     return max(0.0, share - float(chance))
@@ -230,5 +230,6 @@ def _share(parts: Decomposition) -> float:
     return parts.miscalibration / (parts.score or 1.0)
 
 
-def _at(p: NDArray[np.float64], counts: NDArray[Any], value: float) -> Any:
-    return counts[p == value].sum().item()
+def _at(end: int, value: float, p: NDArray[np.float64], counts: NDArray[Any]) -> Any:
+    """Return the counts of a forecast that can only be at this end."""
+    return counts[end].item() * bool(p[end] == value)

@@ -236,6 +236,23 @@ def test_two_classes_are_the_binary_recalibrator(scale: str) -> None:
     assert loaded.predict(rows[0]).tolist() == two.predict(rows[0]).tolist()
 
 
+def test_two_classes_with_late_outcomes_are_the_binary_recalibrator() -> None:
+    """Bursts and events have the same weights, and notes are as rough."""
+    rng = np.random.default_rng(9)
+    x = rng.normal(-0.5, 1.5, 3_000)
+    y = (rng.random(3_000) < expit(x)).astype(int)
+    p = expit(2 * x)
+    rows = np.column_stack([1 - p, p])
+    places = np.arange(3_000)
+    lag = rng.integers(0, 60, 3_000)
+    for known_at in (np.minimum(places + lag, 2_999), np.minimum(places // 50 * 50 + 60, 2_999)):
+        for events in (None, (places // 3).tolist()):
+            late = {"known_at": known_at, "events": events}
+            one = tc.Recalibrator().forecast_many(p, y, **late)
+            two = tc.Recalibrator(classes=2).forecast_many(rows, y, **late)
+            assert two[:, 1] == pytest.approx(one, abs=1e-9)
+
+
 def test_two_classes_with_groups_are_the_binary_recalibrator() -> None:
     """Offsets of groups included, whichever groups and outcomes."""
     rng = np.random.default_rng(6)

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truecast import _core
-from truecast.measures import calibration_error_by_value
 from truecast.measures.prices import bounds_by_prices
 from truecast.tally import Tally
 

@@ -177,8 +177,10 @@ class ClassMix {
     const Numbers& issue(const ClassRow& from, double* kept) {
         predict(from);
         for (std::size_t i = 0; i < members(); ++i) kept = std::copy(by(i), by(i) + count, kept);
-        for (std::size_t k = 0; k < count; ++k, kept += own[0]->notes())
+        for (std::size_t k = 0; k < count; ++k, kept += own[0]->notes()) {
             own[k]->issue(&from.scores[k], kept);
+            own[k]->shorten(kept);
+        }
         *kept = rounds;
         return mixed;
     }

@@ -119,11 +119,12 @@ nb::object issue(ClassDesk& desk, const Row1& scores, nb::handle group, nb::hand
     return ticket(desk.ticket_type, number, as_object(said));
 }
 
-// How much an outcome counts goes by how the most probable class did.
+// How much an outcome counts goes by how the most probable class did; of two, by how the second
+// did, as for two outcomes.
 void settle(ClassDesk& desk, Tickets::iterator found, std::size_t y) {
     const Awaited& forecast = found->second;
-    const std::size_t top = forecast.made.top();
-    const double residual = (y == top ? 1.0 : 0.0) - forecast.made.shares[top].said;
+    const std::size_t whose = desk.classes() == 2 ? 1 : forecast.made.top();
+    const double residual = (y == whose ? 1.0 : 0.0) - forecast.made.shares[whose].said;
     const double weight = desk.bursts.weight(residual, desk.events.mates(forecast.event));
     desk.hint.learn(desk.row(forecast.kept.data()), y, forecast.kept.data() + desk.classes(),
                     weight);

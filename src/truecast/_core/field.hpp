@@ -225,8 +225,7 @@ class Field {
             tell();
         }
 
-        // Have what either step begins with fetched from memory.
-        void fetch_top() const { field->fetch_way(key); }
+        // Have what the second step begins with fetched from memory.
         void fetch_node() const { field->fetch(at); }
 
       private:

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -156,12 +157,16 @@ class ClassMix {
     // class need nothing of the others, so they go first, class by class: their numbers stay in the
     // cache. `to` has room for a number of each class and row.
     void play(const std::vector<ClassRow>& rows, const std::size_t* y, double* to) {
-        for (std::size_t k = 0; k < count; ++k)
-            for (std::size_t t = 0; t < rows.size(); ++t) {
-                const Score* const score = &rows[t].scores[k];
-                to[t * count + k] = own[k]->predict(score);
-                own[k]->learn(score, k == y[t]);
-            }
+        std::vector<Score> scores;
+        std::vector<std::uint8_t> is_it(rows.size());
+        Numbers each(rows.size());
+        for (std::size_t k = 0; k < count; ++k) {
+            scores.clear();
+            for (const ClassRow& row : rows) scores.push_back(row.scores[k]);
+            for (std::size_t t = 0; t < rows.size(); ++t) is_it[t] = k == y[t];
+            own[k]->play(scores.data(), is_it.data(), rows.size(), each.data());
+            for (std::size_t t = 0; t < rows.size(); ++t) to[t * count + k] = each[t];
+        }
         fresh = false;
         for (std::size_t t = 0; t < rows.size(); ++t, to += count) {
             std::copy(to, to + count, by(members() - 1));

@@ -233,11 +233,14 @@ class Mix final : public Hint {
 
     // Members need nothing of each other, nor of what is made of them: first all that they say of
     // some rounds, then its logarithms, and only then what each round has to wait for the one
-    // before. Only the first of several calls can run out of memory, if no other is of more rounds.
+    // before. Room for it is mostly that of the call: where there are many mixes, room of its own
+    // for each would take up the cache.
     void play(const Score* scores, const std::uint8_t* y, std::size_t count, double* p) override {
         const std::size_t n = own.size(), row = n + 1;  // the last is for their stack
-        room.resize(std::max(room.size(), count * (row + n)));
-        double *const each = room.data(), *const z = each + count * row;
+        std::array<double, 64 * (2 * usual + 1)> own_room;
+        std::vector<double> more(count * (row + n) > own_room.size() ? count * (row + n) : 0);
+        double *const each = more.empty() ? own_room.data() : more.data();
+        double *const z = each + count * row;
         for (std::size_t t = 0; t < count; ++t, scores += inputs()) {
             ask(scores, &each[t * row]);
             teach(scores, &each[t * row], (y[t] & 1) != 0, 1.0);
@@ -344,9 +347,8 @@ class Mix final : public Hint {
     Stack stack;
     std::vector<double> start, weights;
     double rounds = 0.0, lag = 0.0;
-    std::vector<double> now;   // what the members say
-    Forecast at;               // what say or recall left for absorb
-    std::vector<double> room;  // for rounds that are played: what members say, and its logits
+    std::vector<double> now;  // what the members say
+    Forecast at;              // what say or recall left for absorb
 };
 
 }  // namespace truecast::hints

@@ -18,6 +18,7 @@ from truecast.errors import FileError
 from truecast.files import Names, guess, open_table, rounds
 from truecast.files.delimited import Delimited
 from truecast.files.json_lines import JsonLines
+from truecast.files.pooled import PooledTally
 from truecast.files.quotes import Quotes
 from truecast.files.records import Records
 from truecast.files.tallies import GrowingTally
@@ -196,6 +197,44 @@ def test_a_tally_is_the_same_however_its_parts_were_counted(distinct: int | None
         same = np.array_equal if not found.weighted else np.allclose
         assert same(found.zeros, whole.zeros)
         assert same(found.ones, whole.ones)
+
+
+@pytest.mark.parametrize("weights", [None, "whole", "real"])
+def test_too_many_forecasts_are_pooled_as_a_coarsened_tally_pools_them(weights: str | None) -> None:
+    rng = np.random.default_rng(0)
+    p = np.concatenate([rng.random(5_000), rng.random(300) ** 9, [0.0, 1.0, np.nextafter(0.25, 0)]])
+    y = rng.random(len(p)) < p
+    weight = {
+        None: None,
+        "whole": rng.integers(0, 3, len(p)),
+        "real": rng.random(len(p)),
+    }[weights]
+    growing = GrowingTally()
+    for at in np.split(np.arange(len(p)), [100, 101, 900, 2_000, 2_001, 4_000]):
+        # ever fewer, as where groups are found
+        most = max(64, 300 - len(at))
+        growing.add(y[at], p[at], None if weight is None else weight[at], most=most)
+    found = growing.compute()
+    whole = tc.Tally.from_predictions(y, p, sample_weight=weight).coarsened(64)
+    assert growing.pooled
+    assert found.p == pytest.approx(whole.p, abs=1e-12)
+    assert found.weighted == whole.weighted
+    same = np.array_equal if not found.weighted else np.allclose
+    assert same(found.zeros, whole.zeros)
+    assert same(found.ones, whole.ones)
+
+
+def test_a_pooled_forecast_stays_in_its_cell() -> None:
+    below, last = np.nextafter(0.5, 0), np.nextafter(1.0, 0)
+    p = np.array([below, below, below, 0.5, last, 1.0])
+    pooled = PooledTally(3)  # two cells
+    pooled.add(np.zeros(6, bool), p)
+    for _ in range(1_000):
+        pooled.add(np.ones(3, bool), p[:3])
+    found = pooled.compute()
+    assert found.p[0] == below
+    assert 0.5 <= found.p[1] <= 1
+    assert (found.zeros.tolist(), found.ones.tolist()) == ([3, 3], [3_000, 0])
 
 
 def test_many_rounds_at_few_forecasts_are_not_copied() -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from truecast.files.checkpoint import Checkpoint, RunRecord, Saved
 from truecast.files.columns import Names
 from truecast.files.known import ForecastsById
+from truecast.files.known_rows import play_by_id
 from truecast.files.prints import Comparison, Prints
 from truecast.files.recalibrated import RecalibrationResult, RunningErrors
 from truecast.files.rounds import Rounds
@@ -229,8 +230,8 @@ class ById(Rows):
         if read.times is not None and self.start.time is not None:
             first_new = self._known.first_new(part, read.table.name)
             read.times.check_after(self.start.time, part, first_new)
-        forecasts = self._known.play(
-            self.recalibrator, part, read.names, read.table.name, self.errors
+        forecasts = play_by_id(
+            self._known, self.recalibrator, part, read.names, read.table.name, self.errors
         )
         self.rows += len(part)
         self.skipped += part.skipped

@@ -290,36 +290,46 @@ class Recalibration:
         """
         read = rows.read
         files = self.output is not None and read.table.fraction() is not None
+        saved = checkpoint if rows.resumable else None
         with self._writing():
             out = open_output(self.output, read.table, read.new, written, read.names.cells)
         try:
             with Aside(wanted=files) as aside:
                 for part, time in aside.ahead((part, read.last_time) for part in rows.rest):
                     forecasts = rows.play(part)
-                    aside.do(partial(self._write, rows, out, part, forecasts))
+                    pause = rows.chunks % _CHUNKS == 0 and self.output is not None
+                    sync = pause and saved is None  # no one waits for the disk then
+                    aside.do(partial(self._write, rows, out, part, forecasts, sync=sync))
                     self.progress(read.table, rows.rows)
-                    if rows.chunks % _CHUNKS == 0 and self.output is not None:
+                    if pause and saved is not None:
                         aside.wait()
-                        self._save(rows, out, checkpoint, time)
+                        self._save(rows, out, saved, time)
                 aside.wait()
             self._finish(rows, out, checkpoint)
         except BaseException as error:
-            self._give_up(out, checkpoint if rows.resumable else None, error)
+            self._give_up(out, saved, error)
             raise
         return rows.result(None if checkpoint is None else checkpoint.forgotten)
 
-    def _write(self, rows: Rows, out: Output, part: Rounds, forecasts: NDArray[np.float64]) -> None:
+    def _write(
+        self,
+        rows: Rows,
+        out: Output,
+        part: Rounds,
+        forecasts: NDArray[np.float64],
+        *,
+        sync: bool,
+    ) -> None:
         rows.note(part, forecasts)
         with self._writing():
             out.write(part, forecasts.reshape(len(part), len(rows.read.new)))
+            if sync:
+                out.sync()
 
-    def _save(
-        self, rows: Rows, out: Output, checkpoint: Checkpoint | None, time: Time | None
-    ) -> None:
+    def _save(self, rows: Rows, out: Output, checkpoint: Checkpoint, time: Time | None) -> None:
         with self._writing():
             mark = out.sync()
-        if checkpoint is not None and rows.resumable:
-            checkpoint.save(rows.recalibrator, rows.record(checkpoint, mark, time))
+        checkpoint.save(rows.recalibrator, rows.record(checkpoint, mark, time))
 
     def _finish(self, rows: Rows, out: Output, checkpoint: Checkpoint | None) -> None:
         """Put the output in its place, and then the state."""

@@ -15,6 +15,7 @@ from truecast._threads import Aside, each
 from truecast.class_tally import ClassTally
 from truecast.errors import FileError
 from truecast.files.columns import Names
+from truecast.files.pooled import PooledTally
 from truecast.files.rounds import Rounds
 from truecast.tally import RunningTally, Tally, shares
 
@@ -268,10 +269,15 @@ class GrowingTally:
     """A tally that grows by parts of any size, to a bounded number of forecasts."""
 
     def __init__(self) -> None:
-        self.pooled = False
         self._tally = RunningTally()
+        self._pooled: PooledTally | None = None  # instead, if there are too many forecasts
         self._waiting: list[tuple[NDArray[Any], ...]] = []
         self._rows = 0
+
+    @property
+    def pooled(self) -> bool:
+        """Whether there were too many distinct forecasts, and near ones share a cell."""
+        return self._pooled is not None
 
     def add(
         self,
@@ -289,11 +295,13 @@ class GrowingTally:
             self._count(most)
 
     def _enough(self) -> int:
-        """How many rows to count at a time: tallies of many forecasts take long to add.
+        """How many rows to count at a time: tallies of many forecasts, or cells, take long to add.
 
         Real weights are rounded when parts are added: which parts there are must not depend on the
         forecasts.
         """
+        if self._pooled is not None:
+            return self._pooled.cells // 4
         _, p, *weight = self._waiting[0]
         forecasts = self._tally.forecasts
         if weight or (not forecasts and _many_distinct(p)):
@@ -303,27 +311,33 @@ class GrowingTally:
     def _count(self, most: int) -> None:
         if not self._waiting:
             return
-        self._tally.merge(self._counted())  # the rows themselves are gone by then
+        if self._pooled is not None:
+            self._pooled.limit(most)
+            self._pooled.add(*self._columns())
+            return
+        y, p, *weight = self._columns()
+        counted = Tally.from_predictions(y, p, sample_weight=weight[0] if weight else None)
+        del y, p, weight  # the rows themselves are gone before tallies are merged
+        self._tally.merge(counted)
         if self._tally.forecasts > most and len((tally := self._tally.compute()).p) > most:
-            self.pooled = True
             self._tally = RunningTally()
-            self._tally.merge(tally.coarsened(most))
+            self._pooled = PooledTally(most)
+            self._pooled.merge(tally)
 
-    def _counted(self) -> Tally:
-        """Return the tally of the rows that wait, which then are no more."""
+    def _columns(self) -> tuple[NDArray[Any], ...]:
+        """Return the columns of the rows that wait, which then do no more."""
         columns = self._waiting[0]
         if len(self._waiting) > 1:
             parts = zip(*self._waiting, strict=True)
             columns = tuple(each(np.concatenate, parts, most=shares(self._rows)))
         self._waiting = []
         self._rows = 0
-        y, p, *weight = columns
-        return Tally.from_predictions(y, p, sample_weight=weight[0] if weight else None)
+        return columns
 
     def compute(self) -> Tally:
         """Return the tally of all that was added."""
         self._count(MOST_FORECASTS)
-        return self._tally.compute()
+        return self._tally.compute() if self._pooled is None else self._pooled.compute()
 
 
 def _many_distinct(p: NDArray[np.float64]) -> bool:

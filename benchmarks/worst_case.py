@@ -142,12 +142,13 @@ def say(what: str) -> None:
     print(what, file=sys.stderr, flush=True)
 
 
-def shown(value: Fraction) -> str:
+def shown(value: Fraction | float) -> str:
     """A fraction, if it is a short one."""
-    return str(value) if value.denominator < 10**4 else f"{float(value):.6f}"
+    short = isinstance(value, Fraction) and value.denominator < 10**4
+    return str(value) if short else f"{float(value):.6f}"
 
 
-def worst_of(make: Callable[[int], Any], rounds: int) -> tuple[Worst, Fraction]:
+def worst_of(make: Callable[[int], Any], rounds: int) -> tuple[Worst, Fraction | float]:
     """Go through all strings, and insist on the theorems."""
     f = make(rounds)
     found, bound = exhaustive(f, rounds), f.a_priori(rounds)

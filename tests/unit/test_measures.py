@@ -3,9 +3,11 @@ tests/exhaustive."""
 
 from __future__ import annotations
 
+import copy
 import json
 import math
-from dataclasses import FrozenInstanceError
+import pickle
+from dataclasses import FrozenInstanceError, fields
 from fractions import Fraction
 from functools import partial
 
@@ -573,3 +575,26 @@ def test_parts_make_the_report_that_one_thread_makes(monkeypatch):
     shared = tc.measure(tally)
     monkeypatch.setattr("truecast.measures.figures._TWO_THREADS", 1 << 30)
     assert repr(tc.measure(tally)) == repr(shared)
+
+
+def pickled(result):
+    return pickle.loads(pickle.dumps(result))
+
+
+@pytest.mark.parametrize("measure", [tc.reliability_curve, tc.smooth_calibration_witness])
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled])
+def test_fields_made_when_asked_for_are_those_of_a_tally(measure, copied):
+    waiting = copied(measure(np.array(Y), np.array(P)))
+    with pytest.raises(AttributeError, match="has no attribute 'colour'"):
+        waiting.colour  # noqa: B018
+    of_tally = measure(tc.Tally.from_predictions(Y, P))
+    for field in fields(of_tally):
+        made, known = getattr(waiting, field.name), getattr(of_tally, field.name)
+        assert getattr(waiting, field.name) is made
+        if isinstance(known, np.ndarray):
+            assert np.array_equal(made, known)
+            assert made.dtype == known.dtype
+            assert not made.flags.writeable
+        else:
+            assert made == known
+    assert repr(copied(waiting)) == repr(of_tally)

@@ -132,19 +132,32 @@ class Heat {
         masses_[at - 1] += mass;
     }
 
-    // Invariant: before, all angles are those of the first wave times the number of waves so far.
-    TRUECAST_INLINE void next_wave() {
-        double parts[lanes] = {};
-        const double* const cosines = at_nodes_.cosines();
-        for (std::size_t i = 0; i < nodes_.size(); i += lanes)
-            for (std::size_t l = 0; l < lanes; ++l) parts[l] += masses_[i + l] * cosines[i + l];
+    // The sum of masses times cosines.
+    TRUECAST_INLINE double wave_sum() const {
+        constexpr std::size_t together = lanes / per_block;
+        Block sums[together], mass, cosine;
+        for (Block& sum : sums) sum = Block{};
+        for (std::size_t i = 0; i < masses_.size(); i += lanes)
+            for (std::size_t k = 0; k < together; ++k) {
+                read(mass, &masses_[i + k * per_block]);
+                read(cosine, at_nodes_.cosines() + i + k * per_block);
+                sums[k] += mass * cosine;
+            }
+        double parts[lanes];
+        for (std::size_t k = 0; k < together; ++k) write(sums[k], parts + k * per_block);
         for (std::size_t rest = lanes / 2; rest > 0; rest /= 2)
             for (std::size_t l = 0; l < rest; ++l) parts[l] += parts[rest + l];
-        sums_.push_back(parts[0]);
+        return parts[0];
+    }
+
+    // Invariant: before, all angles are those of the first wave times the number of waves so far.
+    TRUECAST_INLINE void next_wave() {
+        sums_.push_back(wave_sum());
         cosines_.insert(cosines_.end(), in_blocks_.cosines(), in_blocks_.cosines() + half);
         sines_.insert(sines_.end(), in_blocks_.sines(), in_blocks_.sines() + half);
-        for (std::size_t b = 0; b < blocks_; ++b)
-            block_middles_.push_back({middles_.cosines()[b], middles_.sines()[b]});
+        middle_cosines_.insert(middle_cosines_.end(), middles_.cosines(),
+                               middles_.cosines() + blocks_);
+        middle_sines_.insert(middle_sines_.end(), middles_.sines(), middles_.sines() + blocks_);
         at_nodes_.next();
         in_blocks_.next();
         middles_.next();
@@ -156,7 +169,8 @@ class Heat {
         sums_.reserve(waves);
         cosines_.reserve(waves * half);
         sines_.reserve(waves * half);
-        block_middles_.reserve(waves * blocks_);
+        middle_cosines_.reserve(waves * blocks_);
+        middle_sines_.reserve(waves * blocks_);
     }
 
     // What smoothing leaves of the first waves.
@@ -178,20 +192,34 @@ class Heat {
         return waves;
     }
 
-    // Every second wave, in a block: what is the same left and right of its middle, and what is
-    // opposite.
-    TRUECAST_INLINE void add_waves(const std::vector<double>& waves, std::size_t parity,
-                                   std::size_t block, double* same, double* other) const {
-        double along[half] = {}, across[half] = {};
-        for (std::size_t k = parity; k < waves.size(); k += 2) {
-            const Turn& middle = block_middles_[k * blocks_ + block];
-            const double a = waves[k] * middle.cosine, c = waves[k] * middle.sine;
-            const double *const cosines = &cosines_[k * half], *const sines = &sines_[k * half];
-            for (std::size_t d = 0; d < half; ++d) along[d] += a * cosines[d];
-            for (std::size_t d = 0; d < half; ++d) across[d] += c * sines[d];
+    // Each wave times its cosines, or its sines, at the middles of blocks.
+    TRUECAST_INLINE std::vector<double> at_middles(const std::vector<double>& waves,
+                                                   const std::vector<double>& turned) const {
+        std::vector<double> found(waves.size() * blocks_);
+        for (std::size_t k = 0, i = 0; k < waves.size(); ++k)
+            for (const std::size_t end = i + blocks_; i < end; ++i) found[i] = waves[k] * turned[i];
+        return found;
+    }
+
+    // The sum over every second wave, at all distances from the middle of a block, of a row of the
+    // table times the factor for that block. The sums stay in registers.
+    TRUECAST_INLINE void add_waves(const std::vector<double>& factors,
+                                   const std::vector<double>& table, std::size_t block,
+                                   std::size_t first, std::size_t number, double* out) const {
+        constexpr std::size_t together = 8;
+        static_assert(half % (together * per_block) == 0, "the sums must be whole groups");
+        for (std::size_t from = 0; from < half; from += together * per_block) {
+            Block sums[together], row;
+            for (Block& sum : sums) sum = Block{};
+            for (std::size_t k = first; k < number; k += 2) {
+                const double factor = factors[k * blocks_ + block];
+                for (std::size_t i = 0; i < together; ++i) {
+                    read(row, &table[k * half + from + i * per_block]);
+                    sums[i] += factor * row;
+                }
+            }
+            for (std::size_t i = 0; i < together; ++i) write(sums[i], out + from + i * per_block);
         }
-        std::copy(along, along + half, same);
-        std::copy(across, across + half, other);
     }
 
     // Nodes j and N - j at once: even waves are the same at both, odd ones opposite, so that the
@@ -201,11 +229,15 @@ class Heat {
         make_room(number);
         while (sums_.size() < number) next_wave();
         const std::vector<double> waves = smoothed(sigma, number);
+        const std::vector<double> along = at_middles(waves, middle_cosines_),
+                                  across = at_middles(waves, middle_sines_);
         double sums[half] = {}, ends[2] = {0.0, 0.0}, centre = 0.0;
         for (std::size_t b = 0; b < blocks_; ++b) {
-            double same[2][half] = {}, other[2][half] = {};  // of even waves, and of odd ones
-            for (std::size_t parity = 0; parity < 2; ++parity)
-                add_waves(waves, parity, b, same[parity], other[parity]);
+            double same[2][half], other[2][half];  // of even waves, and of odd ones
+            for (std::size_t parity = 0; parity < 2; ++parity) {
+                add_waves(along, cosines_, b, parity, number, same[parity]);
+                add_waves(across, sines_, b, parity, number, other[parity]);
+            }
             for (std::size_t d = 0; d < half; ++d) {
                 const double even = std::fabs(same[0][d] - other[0][d]),
                              odd = std::fabs(same[1][d] - other[1][d]);
@@ -237,7 +269,7 @@ class Heat {
                                              // 1/2, 3/2, ... from a middle, at middles of blocks
     std::vector<double> sums_;               // of each wave so far: of masses times cosines
     std::vector<double> cosines_, sines_;    // of each wave, at the distances
-    std::vector<Turn> block_middles_;        // of each wave, at the middles
+    std::vector<double> middle_cosines_, middle_sines_;  // of each wave, at the middles
 };
 
 // Solves integral(sigma) = sigma as measures/smooth_ece.py does, from around `near`, or from all of

@@ -25,7 +25,7 @@ struct LogisticBlock {
     template <typename Count>
     TRUECAST_INLINE void set(const double* z, const Count* zeros, const Count* ones, std::size_t n,
                              double a, double b) {
-        double odds[size], sizes[size] = {}, smalls[size], no[size], yes[size];
+        double odds[size], sizes[size], smalls[size], no[size], yes[size];
         for (std::size_t i = 0; i < n; ++i) no[i] = static_cast<double>(zeros[i]);
         for (std::size_t i = 0; i < n; ++i) yes[i] = static_cast<double>(ones[i]);
         for (std::size_t i = 0; i < n; ++i) odds[i] = a + b * z[i];
@@ -38,18 +38,19 @@ struct LogisticBlock {
             bends[i] = (no[i] + yes[i]) * (smaller * larger);
             turns[i] = bends[i] * (q - p);
         }
-        for (std::size_t i = n; i < size; ++i) misses[i] = bends[i] = turns[i] = 0.0;
     }
 };
 
 // Compensated sums side by side, and all of them.
 class Totals {
   public:
-    // Entries of a whole block.
+    // The first n entries of a block.
     template <typename Entry>
-    TRUECAST_INLINE void add(Entry entry) {
-        for (std::size_t from = 0; from < LogisticBlock::size; from += lanes)
+    TRUECAST_INLINE void add(std::size_t n, Entry entry) {
+        std::size_t from = 0;
+        for (; from + lanes <= n; from += lanes)
             for (std::size_t l = 0; l < lanes; ++l) add(l, entry(from + l), 0.0);
+        for (std::size_t l = 0; from + l < n; ++l) add(l, entry(from + l), 0.0);
     }
     TRUECAST_INLINE double value() {
         for (std::size_t half = lanes / 2; half > 0; half /= 2)
@@ -127,7 +128,7 @@ struct Graded {
     // log(1 + x) is log(u) + c / u, within c^2, if u is the rounded sum and c what that lost.
     TRUECAST_INLINE double loss_each(double a, double b) const {
         constexpr std::size_t size = exponents;
-        double odds[size], sizes[size] = {}, smalls[size];
+        double odds[size], sizes[size], smalls[size];
         Total sum;
         for (std::size_t from = 0; from < n; from += size) {
             const std::size_t count = std::min(size, n - from);
@@ -152,10 +153,11 @@ struct Graded {
         LogisticBlock block;
         Totals sums[3];
         for (std::size_t from = 0; from < n; from += block.size) {
-            block.set(z + from, zeros + from, ones + from, std::min(block.size, n - from), a, 1.0);
-            sums[0].add([&](std::size_t i) { return block.misses[i]; });
-            sums[1].add([&](std::size_t i) { return block.bends[i]; });
-            sums[2].add([&](std::size_t i) { return block.turns[i]; });
+            const std::size_t count = std::min(block.size, n - from);
+            block.set(z + from, zeros + from, ones + from, count, a, 1.0);
+            sums[0].add(count, [&](std::size_t i) { return block.misses[i]; });
+            sums[1].add(count, [&](std::size_t i) { return block.bends[i]; });
+            sums[2].add(count, [&](std::size_t i) { return block.turns[i]; });
         }
         return {sums[0].value(), sums[1].value(), sums[2].value()};
     }
@@ -166,16 +168,16 @@ struct Graded {
     TRUECAST_INLINE std::array<double, 5> lined_each(double a, double b) const {
         LogisticBlock block;
         Totals sums[5];
-        double places[LogisticBlock::size];
         for (std::size_t from = 0; from < n; from += block.size) {
             const std::size_t count = std::min(block.size, n - from);
             block.set(z + from, zeros + from, ones + from, count, a, b);
-            std::fill(std::copy(z + from, z + from + count, places), places + block.size, 0.0);
-            sums[0].add([&](std::size_t i) { return block.misses[i]; });
-            sums[1].add([&](std::size_t i) { return block.misses[i] * places[i]; });
-            sums[2].add([&](std::size_t i) { return block.bends[i]; });
-            sums[3].add([&](std::size_t i) { return block.bends[i] * places[i]; });
-            sums[4].add([&](std::size_t i) { return block.bends[i] * places[i] * places[i]; });
+            const double* const places = z + from;
+            sums[0].add(count, [&](std::size_t i) { return block.misses[i]; });
+            sums[1].add(count, [&](std::size_t i) { return block.misses[i] * places[i]; });
+            sums[2].add(count, [&](std::size_t i) { return block.bends[i]; });
+            sums[3].add(count, [&](std::size_t i) { return block.bends[i] * places[i]; });
+            sums[4].add(count,
+                        [&](std::size_t i) { return block.bends[i] * places[i] * places[i]; });
         }
         return {sums[0].value(), sums[1].value(), sums[2].value(), sums[3].value(),
                 sums[4].value()};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -60,22 +61,15 @@ void sweep(const Item* from, std::size_t n, Item* items) {
     items[n - 1] = last;
 }
 
-// Some bits of a key.
-struct Digit {
-    std::uint64_t low;  // of all keys
-    unsigned shift;
-    std::uint64_t mask;
-
-    std::size_t of(std::uint64_t key) const { return (key - low) >> shift & mask; }
-};
-
-// Copy items in the order of a digit, equal ones as they come; counts[d] is how many have it.
-template <typename Item, typename Count>
-void scatter(const Item* items, std::size_t n, Digit digit, Count* counts, Item* out) {
+// Copy items in the order of a digit, equal ones as they come; counts[d] is how many of `digits`
+// have it.
+template <typename Item, typename Digit, typename Count>
+void scatter(const Item* items, std::size_t n, Digit digit, Count* counts, std::size_t digits,
+             Item* out) {
     Count before = 0;
-    for (std::size_t d = 0; d <= digit.mask; ++d)
+    for (std::size_t d = 0; d < digits; ++d)
         before = static_cast<Count>(before + std::exchange(counts[d], before));
-    for (std::size_t i = 0; i < n; ++i) out[counts[digit.of(key_of(items[i]))]++] = items[i];
+    for (std::size_t i = 0; i < n; ++i) out[counts[digit(items[i])]++] = items[i];
 }
 
 template <typename Item>
@@ -97,35 +91,54 @@ void sort_items(Item* items, std::size_t n, Item* spare) {
     if (low != high) sort_within(items, n, low, bits_in(high - low), spare);
 }
 
-// Copy items to `spare` in the order of these bits below `range`, as one digit.
-template <typename Item>
-void sort_by_digit(const Item* items, std::size_t n, std::uint64_t low, unsigned range,
-                   unsigned bits, Item* spare) {
+// Copy items to `spare` in the order of their places, below 2^bits.
+template <typename Item, typename Place>
+void sort_by_digit(const Item* items, std::size_t n, Place place, unsigned bits, Item* spare) {
     constexpr unsigned widest = 12;
     std::uint32_t counts[1 << widest];
-    const Digit digit{low, range - bits, (std::uint64_t{1} << bits) - 1};
-    std::fill_n(counts, digit.mask + 1, std::uint32_t{0});
-    for (std::size_t i = 0; i < n; ++i) ++counts[digit.of(key_of(items[i]))];
-    scatter(items, n, digit, counts, spare);
+    const std::size_t digits = std::size_t{1} << bits;
+    std::fill_n(counts, digits, std::uint32_t{0});
+    for (std::size_t i = 0; i < n; ++i) ++counts[place(items[i])];
+    scatter(items, n, place, counts, digits, spare);
 }
 
-// Sort items by these bits below `range`, as two digits, the lower one first.
-template <typename Item>
-void sort_by_two_digits(Item* items, std::size_t n, std::uint64_t low, unsigned range,
-                        unsigned bits, Item* spare) {
+// Sort items by their places, below 2^bits, as two digits, the lower one first.
+template <typename Item, typename Place>
+void sort_by_two_digits(Item* items, std::size_t n, Place place, unsigned bits, Item* spare) {
     constexpr unsigned widest = 9;
     std::size_t lowers[1 << widest], uppers[1 << widest];
-    const unsigned width = (bits + 1) / 2, rest = range - bits;
-    const std::uint64_t mask = (std::uint64_t{1} << width) - 1;
-    const Digit lower{low, rest, mask}, upper{low, rest + width, mask};
-    std::fill_n(lowers, mask + 1, std::size_t{0});
-    std::fill_n(uppers, mask + 1, std::size_t{0});
+    const unsigned width = (bits + 1) / 2;
+    const std::size_t digits = std::size_t{1} << width;
+    const auto lower = [&](const Item& item) { return place(item) & (digits - 1); };
+    const auto upper = [&](const Item& item) { return place(item) >> width; };
+    std::fill_n(lowers, digits, std::size_t{0});
+    std::fill_n(uppers, digits, std::size_t{0});
     for (std::size_t i = 0; i < n; ++i) {
-        ++lowers[lower.of(key_of(items[i]))];
-        ++uppers[upper.of(key_of(items[i]))];
+        ++lowers[lower(items[i])];
+        ++uppers[upper(items[i])];
     }
-    scatter(items, n, lower, lowers, spare);
-    scatter(spare, n, upper, uppers, items);
+    scatter(items, n, lower, lowers, digits, spare);
+    scatter(spare, n, upper, uppers, digits, items);
+}
+
+// How many bits of places make about as many of them as there are items.
+inline unsigned bits_of_places(std::size_t n) {
+    return n < 1 << 12 ? bits_in(n) : std::min(bits_in(n) + 1, 18U);
+}
+
+// Sort items by their places, below 2^bits, which must not fall where keys rise; then by insertion,
+// which is quick if most have places of their own. False if they do not: all are in the order of
+// their places then, but not of their keys.
+template <typename Item, typename Place>
+bool sort_by_places(Item* items, std::size_t n, Place place, unsigned bits, Item* spare) {
+    if (n < 1 << 12) {
+        sort_by_digit(items, n, place, bits, spare);
+        sweep(spare, n, items);
+    } else {
+        sort_by_two_digits(items, n, place, bits, spare);
+        sweep(items, n, items);
+    }
+    return insert_sorted(items, n, 4 * n);
 }
 
 // The same for keys in [low, low + 2^range): by leading bits that make about as many stretches as
@@ -133,20 +146,12 @@ void sort_by_two_digits(Item* items, std::size_t n, std::uint64_t low, unsigned 
 // range: it shrinks to a power of two or less of what it was.
 template <typename Item>
 void sort_within(Item* items, std::size_t n, std::uint64_t low, unsigned range, Item* spare) {
-    const bool few = n < 1 << 12;
-    const unsigned bits = std::min(range, few ? bits_in(n) : std::min(bits_in(n) + 1, 18U));
-    if (few) {
-        sort_by_digit(items, n, low, range, bits, spare);
-        sweep(spare, n, items);
-    } else {
-        sort_by_two_digits(items, n, low, range, bits, spare);
-        sweep(items, n, items);
-    }
-    if (insert_sorted(items, n, 4 * n)) return;
-    const auto leading = [&](std::size_t i) { return (key_of(items[i]) - low) >> (range - bits); };
+    const unsigned bits = std::min(range, bits_of_places(n)), rest = range - bits;
+    const auto leading = [low, rest](const Item& item) { return (key_of(item) - low) >> rest; };
+    if (sort_by_places(items, n, leading, bits, spare)) return;
     // invariant: items before start are in order, and none after it is smaller
     for (std::size_t start = 0, end; start < n; start = end) {
-        for (end = start + 1; end < n && leading(end) == leading(start);) ++end;
+        for (end = start + 1; end < n && leading(items[end]) == leading(items[start]);) ++end;
         sort_items(items + start, end - start, spare);
     }
 }
@@ -180,10 +185,24 @@ class PlacedValue {
 
 inline std::uint64_t key_of(const PlacedValue& item) { return item.key(); }
 
-// Put values in increasing order.
+// Put values in increasing order: by places at equal distances, as the leading bits of doubles,
+// which are those of their exponents, tell few of them apart.
 inline void sort_values(std::vector<PlacedValue>& values) {
-    std::vector<PlacedValue> spare(values.size());
-    sort_items(values.data(), values.size(), spare.data());
+    const std::size_t n = values.size();
+    std::vector<PlacedValue> spare(n);
+    if (n < 2) return;
+    const auto [low, high] = std::minmax_element(
+        values.begin(), values.end(),
+        [](const PlacedValue& a, const PlacedValue& b) { return a.key() < b.key(); });
+    const unsigned bits = bits_of_places(n);
+    const std::size_t last = (std::size_t{1} << bits) - 1;
+    const double first = low->value(), scale = static_cast<double>(last) / (high->value() - first);
+    const auto place = [=](const PlacedValue& item) {
+        return std::min(static_cast<std::size_t>((item.value() - first) * scale), last);
+    };
+    const bool sorted =
+        std::isnormal(scale) && sort_by_places(values.data(), n, place, bits, spare.data());
+    if (!sorted) sort_items(values.data(), n, spare.data());
 }
 
 }  // namespace truecast

@@ -140,8 +140,8 @@ def calibration_slope(
         return CalibrationSlope(Interval(slope, _NAN, _NAN, level), none, left_out, reason)
     return _core.made(
         CalibrationSlope,
-        _around(b, _wide(of_b, level, rounds), level),
-        _around(a, _wide(of_a, level, rounds), level),
+        _around(b, of_b, level, rounds),
+        _around(a, of_a, level, rounds),
         left_out,
         "",
     )
@@ -183,7 +183,7 @@ def calibration_in_the_large(
     why, a, variance = _core.logistic_shift(rounds)
     if why:
         return Interval(_NO_SHIFT.get(int(why), _NAN), _NAN, _NAN, level)
-    return _around(a, _wide(variance, level, rounds), level)
+    return _around(a, variance, level, rounds)
 
 
 def observed_expected_ratio(
@@ -298,13 +298,12 @@ def curve_errors(tally: Tally, curve: ReliabilityCurve, *quantiles: float) -> li
     return [distance / tally.total, *found]
 
 
-def _around(estimate: float, wide: float, level: float) -> Interval:
+def _around(
+    estimate: float, variance: float, level: float, rounds: Tally | _core.FewRounds
+) -> Interval:
+    """Return an estimate with its interval, by its variance; real weights do not tell that."""
+    wide = _NAN if rounds.weighted else _quantile(level) * math.sqrt(variance)
     return _core.made(Interval, estimate, estimate - wide, estimate + wide, level)
-
-
-def _wide(variance: float, level: float, rounds: Tally | _core.FewRounds) -> float:
-    """Return half of an interval, by an estimate's variance; real weights do not tell that."""
-    return _NAN if rounds.weighted else _quantile(level) * math.sqrt(variance)
 
 
 @lru_cache(maxsize=16)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truecast import _core
+from truecast.measures.packed import Packed, packed
 from truecast.measures.scores import brier_score, log_loss
 from truecast.tally import Tally, tally_or_few
 
@@ -21,6 +22,7 @@ __all__ = [
 ]
 
 
+_Four = tuple[float, float, float, float]
 _FEW = 1 << 10  # forecasts, of which arrays in Python take longer than the curve
 
 
@@ -48,7 +50,7 @@ class Decomposition:
 
 
 @dataclass(frozen=True, eq=False)
-class ReliabilityCurve:
+class ReliabilityCurve(Packed):
     """What `reliability_curve` returns: increasing rates, constant on blocks of forecasts.
 
     Attributes
@@ -75,6 +77,20 @@ class ReliabilityCurve:
         """Return the rate at any forecasts: linear between blocks, constant outside of them."""
         ends = np.stack((self.lower, self.upper), axis=1).reshape(-1)
         return np.asarray(np.interp(np.asarray(p, np.float64), ends, np.repeat(self.rate, 2)))
+
+    @staticmethod
+    def _unpacked(n: int, data: bytes, brier: _Four, log: _Four) -> tuple[Any, ...]:
+        """Return the fields of a curve of `n` blocks, whose columns are one after the other."""
+        columns, counts = np.frombuffer(data), np.frombuffer(data, np.int64)
+        return (
+            columns[:n],
+            columns[n : 2 * n],
+            columns[2 * n : 3 * n],
+            counts[3 * n : 4 * n],
+            counts[4 * n :],
+            Decomposition(*brier),
+            Decomposition(*log),
+        )
 
 
 def reliability_curve(
@@ -111,31 +127,12 @@ def reliability_curve(
     """
     rounds = tally_or_few(y_true, y_prob, sample_weight)
     if not isinstance(rounds, Tally):
-        return _packed(*_core.curve_of_few(rounds))
+        return packed(ReliabilityCurve, *_core.curve_of_few(rounds))
     if rounds.weighted or len(rounds.p) >= _FEW:
         return _curve_of(rounds)
     total = float(rounds.total)
-    return _packed(*_core.curve_of_few(rounds.p, rounds.zeros, rounds.ones, total))
-
-
-def _packed(
-    n: int,
-    data: bytes,
-    brier: tuple[float, float, float, float],
-    log: tuple[float, float, float, float],
-) -> ReliabilityCurve:
-    """Return a curve of `n` blocks, whose columns are one after the other in `data`."""
-    columns, counts = np.frombuffer(data), np.frombuffer(data, np.int64)
-    return _core.made(
-        ReliabilityCurve,
-        columns[:n],
-        columns[n : 2 * n],
-        columns[2 * n : 3 * n],
-        counts[3 * n : 4 * n],
-        counts[4 * n :],
-        _core.made(Decomposition, *brier),
-        _core.made(Decomposition, *log),
-    )
+    found = _core.curve_of_few(rounds.p, rounds.zeros, rounds.ones, total)
+    return packed(ReliabilityCurve, *found)
 
 
 def _curve_of(tally: Tally) -> ReliabilityCurve:

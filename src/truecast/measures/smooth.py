@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truecast import _core
+from truecast.measures.packed import Packed, packed
 from truecast.tally import Tally, tally_or_few
 
 __all__ = ["SmoothWitness", "smooth_calibration_error", "smooth_calibration_witness"]
@@ -55,7 +56,7 @@ def smooth_calibration_error(
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothWitness:
+class SmoothWitness(Packed):
     """A function that attains the smooth calibration error.
 
     Where it is positive, forecasts are too low on balance; where it is negative, too high.
@@ -77,6 +78,13 @@ class SmoothWitness:
     def __call__(self, p: ArrayLike) -> NDArray[np.float64]:
         """Return the function at any forecasts: linear between, constant beyond the outermost."""
         return np.asarray(np.interp(np.asarray(p, np.float64), self.p, self.f))
+
+    @staticmethod
+    def _unpacked(error: float, data: bytes) -> tuple[Any, ...]:
+        """Return the fields: the two columns are one after the other."""
+        columns = np.frombuffer(data)
+        n = len(columns) // 2
+        return error, columns[:n], columns[n:]
 
 
 def smooth_calibration_witness(
@@ -106,9 +114,7 @@ def smooth_calibration_witness(
         error = _error(rounds, f)
         f.setflags(write=False)
         return SmoothWitness(error, rounds.p, f)
-    error, data = _core.smooth_witness(rounds)
-    columns, n = np.frombuffer(data), len(rounds)
-    return _core.made(SmoothWitness, error, columns[:n], columns[n:])
+    return packed(SmoothWitness, *_core.smooth_witness(rounds))
 
 
 def _error(tally: Tally, witness: NDArray[np.float64]) -> float:

@@ -374,21 +374,29 @@ class MatrixScaling {
     }
 
     // Sums are chains of numbers that wait for each other: those of several columns wait together.
+    // First what is above these columns' own rows, then their rows, then what is below: there, the
+    // half that counts lies the other way.
     template <std::size_t n, std::size_t j = 0>
     static TRUECAST_INLINE void sum_columns(const double* r, const double* x, double* s) {
         if constexpr (j < n) {
             constexpr std::size_t columns = std::min(per_column, n - j), end = j + columns;
             Block sums[columns] = {}, old;
-            for (std::size_t i = 0; i < j; ++i)
-                for (std::size_t c = j; c < end; ++c) {
-                    read(old, r + (i * n + c) * per_block);
-                    sums[c - j] += old * x[i];
-                }
-            for (std::size_t i = j; i < n; ++i)
-                for (std::size_t c = j; c < end; ++c) {
-                    read(old, r + (i < c ? i * n + c : c * n + i) * per_block);
-                    sums[c - j] += old * x[i];
-                }
+            for (std::size_t i = 0; i < j; ++i) TRUECAST_UNROLL
+            for (std::size_t c = j; c < end; ++c) {
+                read(old, r + (i * n + c) * per_block);
+                sums[c - j] += old * x[i];
+            }
+            TRUECAST_UNROLL
+            for (std::size_t i = j; i < end; ++i) TRUECAST_UNROLL
+            for (std::size_t c = j; c < end; ++c) {
+                read(old, r + (i < c ? i * n + c : c * n + i) * per_block);
+                sums[c - j] += old * x[i];
+            }
+            for (std::size_t i = end; i < n; ++i) TRUECAST_UNROLL
+            for (std::size_t c = j; c < end; ++c) {
+                read(old, r + (c * n + i) * per_block);
+                sums[c - j] += old * x[i];
+            }
             for (std::size_t c = j; c < end; ++c) write(sums[c - j], s + c * per_block);
             sum_columns<n, end>(r, x, s);
         }
@@ -402,10 +410,22 @@ class MatrixScaling {
             constexpr std::size_t columns = std::min(per_column, n - j), end = j + columns;
             Block own[columns], old, by;
             for (std::size_t c = j; c < end; ++c) read(own[c - j], s + c * per_block);
-            for (std::size_t i = 0; i < end; ++i) {
+            for (std::size_t i = 0; i < j; ++i) {
                 read(by, s + i * per_block);
                 by = part * by;
-                for (std::size_t c = std::max(i, j); c < end; ++c) {
+                TRUECAST_UNROLL
+                for (std::size_t c = j; c < end; ++c) {
+                    double* const at = r + (i * n + c) * per_block;
+                    read(old, at);
+                    write((grows ? grown * old : old) - by * own[c - j], at);
+                }
+            }
+            TRUECAST_UNROLL
+            for (std::size_t i = j; i < end; ++i) {
+                by = part * own[i - j];
+                TRUECAST_UNROLL
+                for (std::size_t c = j; c < end; ++c) {
+                    if (c < i) continue;
                     double* const at = r + (i * n + c) * per_block;
                     read(old, at);
                     write((grows ? grown * old : old) - by * own[c - j], at);

@@ -57,24 +57,40 @@ class Blocks {
     const double* data() const { return reinterpret_cast<const double*>(all.data()); }
 };
 
-// exp(z) of a row, as shares of it. `real` is 1 for each class, and 0 beyond them.
-TRUECAST_INLINE void softmax(double* z, const double* real, std::size_t classes) {
-    double top = z[0];
-    for (std::size_t k = 1; k < classes; ++k) top = std::max(top, z[k]);
-    Block total = Block{}, each, part;
-    for (std::size_t k = 0; k < classes; k += per_block) {
-        read(each, z + k);
-        read(part, real + k);
-        each = part * (top - each);
-        exp_of_minus(each);
-        each = part * each;
-        total += each;
-        write(each, z + k);
+// exp(z) of some rows, as shares of each: `width` numbers of each row lie before the next. `real`
+// is 1 for each class, and 0 beyond them. All rows take a step before the next one, as exponentials
+// are long chains of numbers that wait for each other: those of several rows wait together.
+TRUECAST_INLINE void softmax(double* z, std::size_t rows, std::size_t width, const double* real,
+                             std::size_t classes) {
+    Block each, part;
+    double* const end = z + rows * width;
+    for (double* row = z; row < end; row += width) {
+        double top = row[0];
+        for (std::size_t k = 1; k < classes; ++k) top = std::max(top, row[k]);
+        for (std::size_t k = 0; k < classes; k += per_block) {
+            read(each, row + k);
+            read(part, real + k);
+            write(part * (top - each), row + k);
+        }
     }
-    const double all = sum_of(total);
-    for (std::size_t k = 0; k < classes; k += per_block) {
-        read(each, z + k);
-        write(each / all, z + k);
+    for (double* row = z; row < end; row += width)
+        for (std::size_t k = 0; k < classes; k += per_block) {
+            read(each, row + k);
+            read(part, real + k);
+            exp_of_minus(each);
+            write(part * each, row + k);
+        }
+    for (double* row = z; row < end; row += width) {
+        Block total = Block{};
+        for (std::size_t k = 0; k < classes; k += per_block) {
+            read(each, row + k);
+            total += each;
+        }
+        const double all = sum_of(total);
+        for (std::size_t k = 0; k < classes; k += per_block) {
+            read(each, row + k);
+            write(each / all, row + k);
+        }
     }
 }
 

@@ -48,6 +48,16 @@ constexpr std::size_t per_block = sizeof(Block) / sizeof(double);
 TRUECAST_INLINE void read(Block& to, const double* from) { std::memcpy(&to, from, sizeof to); }
 TRUECAST_INLINE void write(const Block& from, double* to) { std::memcpy(to, &from, sizeof from); }
 
+// The same of numbers that were written one by one just now: a block of them cannot be read before
+// all are in the cache.
+TRUECAST_INLINE void gather(Block& to, const double* from) {
+#ifdef __GNUC__
+    to = Block{from[0], from[1], from[2], from[3]};
+#else
+    read(to, from);
+#endif
+}
+
 // Two numbers that are computed with together.
 #ifdef __GNUC__
 typedef double Two __attribute__((vector_size(16)));

@@ -119,6 +119,7 @@ class ClassMix {
         together.resize(wide);
         real.assign(wide, 0.0);
         std::fill_n(real.begin(), classes, 1.0);
+        for (std::size_t k = 0; k < wide; ++k) numbers.push_back(static_cast<double>(k));
     }
     ClassMix(const ClassMix& other)
         : across(other.across),
@@ -134,6 +135,7 @@ class ClassMix {
           miss(other.miss),
           together(other.together),
           real(other.real),
+          numbers(other.numbers),
           mixed(other.mixed) {
         for (const auto& hint : other.own) own.push_back(hint->clone());
     }
@@ -159,17 +161,17 @@ class ClassMix {
     void play(const std::vector<ClassRow>& rows, const std::size_t* y, double* to) {
         std::vector<Score> scores;
         std::vector<std::uint8_t> is_it(rows.size());
-        Numbers each(rows.size());
+        Numbers each(rows.size()), asked(rows.size() * wide);
         for (std::size_t k = 0; k < count; ++k) {
             scores.clear();
             for (const ClassRow& row : rows) scores.push_back(row.scores[k]);
             for (std::size_t t = 0; t < rows.size(); ++t) is_it[t] = k == y[t];
             own[k]->play(scores.data(), is_it.data(), rows.size(), each.data());
-            for (std::size_t t = 0; t < rows.size(); ++t) to[t * count + k] = each[t];
+            for (std::size_t t = 0; t < rows.size(); ++t) asked[t * wide + k] = each[t];
         }
         fresh = false;
         for (std::size_t t = 0; t < rows.size(); ++t, to += count) {
-            std::copy(to, to + count, by(members() - 1));
+            std::copy_n(&asked[t * wide], wide, by(members() - 1));
             mix(rows[t]);
             std::copy(mixed.begin(), mixed.end(), to);
             learn_across(rows[t], y[t], nullptr, rounds, 1.0);
@@ -256,7 +258,7 @@ class ClassMix {
             vector.say(x, more, all + 2 * width);
             for (std::size_t i = 0; i < matrices.size(); ++i)
                 matrices[i].say(x, more, all + (3 + i) * width);
-            for (std::size_t i = 1; i + 1 < n; ++i) softmax(all + i * width, real.data(), count);
+            softmax(all + width, n - 2, width, real.data(), count);
         }
         const double root = unproved / (unproved + rounds), part = across ? root * root : 0.0;
         for (std::size_t k = 0; k < width; k += per_block) {
@@ -312,16 +314,23 @@ class ClassMix {
             matrices[i].learn(x, missed + (3 + i) * wide, pace);
     }
 
-    // Outcome less what was said by each member, of each class.
+    // Outcome less what was said by each member, of each class. In whole blocks: to read a block,
+    // of which one number was just written, takes long.
     TRUECAST_INLINE void note_misses(const double* q, std::size_t y) {
-        double* const to = miss.data();
-        const std::size_t size = miss.size(), width = wide;
-        Block each;
-        for (std::size_t i = 0; i < size; i += per_block) {
-            read(each, q + i);
-            write(0.0 - each, to + i);
-        }
-        for (std::size_t i = y; i < size; i += width) to[i] += 1.0;
+        double* to = miss.data();
+        const double *const end = to + miss.size(), *const number = numbers.data();
+        const Block which = Block{} + static_cast<double>(y), one = Block{} + 1.0;
+        const std::size_t width = wide;
+        Block each, happened;
+        while (to < end)
+            for (std::size_t k = 0; k < width; k += per_block) {
+                read(happened, number + k);
+                happened = happened == which ? one : Block{};
+                read(each, q);
+                write(happened - each, to);
+                q += per_block;
+                to += per_block;
+            }
     }
 
     // A row, which has zeros after the classes.
@@ -356,9 +365,15 @@ class ClassMix {
             }
             losses[i] = pace * sum_of(loss);
         }
-        exp_of_minus(losses, most_members, losses);
+        double shares[most_members];
+        for (std::size_t i = 0; i < most_members; i += per_block) {
+            Block some;
+            gather(some, losses + i);
+            exp_of_minus(some);
+            write(some, shares + i);
+        }
         double total = 0.0;
-        for (std::size_t i = 0; i < n; ++i) total += w[i] *= losses[i];
+        for (std::size_t i = 0; i < n; ++i) total += w[i] *= shares[i];
         const double part = share * pace, scale = (1.0 - part) / total;
         const double anew = part / static_cast<double>(n);
         for (std::size_t i = 0; i < n; ++i) w[i] = std::min(scale * w[i] + anew, 1.0);
@@ -376,6 +391,7 @@ class ClassMix {
     Numbers said, miss;
     Numbers together;  // and of all
     Numbers real;      // 1 for each class, and 0 where a row is filled up
+    Numbers numbers;   // 0, 1, 2, ...
     Numbers mixed, last;
     bool fresh = false;
 };

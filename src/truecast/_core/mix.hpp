@@ -12,14 +12,7 @@
 #include <vector>
 
 #include "hints.hpp"
-
-// Before a loop that is short and of a known length: no counting, and addresses are constants. GCC
-// would else only do this where it optimises more, which slows down other loops.
-#if defined(__GNUC__) && !defined(__clang__)
-#define TRUECAST_UNROLL _Pragma("GCC unroll 16")
-#else
-#define TRUECAST_UNROLL
-#endif
+#include "vectors.hpp"
 
 namespace truecast::hints {
 
@@ -239,8 +232,8 @@ class Mix final : public Hint {
         const std::size_t n = own.size(), row = n + 1;  // the last is for their stack
         std::array<double, 64 * (2 * usual + 1)> own_room;
         std::vector<double> more(count * (row + n) > own_room.size() ? count * (row + n) : 0);
-        double *const each = more.empty() ? own_room.data() : more.data();
-        double *const z = each + count * row;
+        double* const each = more.empty() ? own_room.data() : more.data();
+        double* const z = each + count * row;
         for (std::size_t t = 0; t < count; ++t, scores += inputs()) {
             ask(scores, &each[t * row]);
             teach(scores, &each[t * row], (y[t] & 1) != 0, 1.0);

@@ -57,24 +57,40 @@ class Blocks {
     const double* data() const { return reinterpret_cast<const double*>(all.data()); }
 };
 
-// exp(z) of a row, as shares of it. `real` is 1 for each class, and 0 beyond them.
-TRUECAST_INLINE void softmax(double* z, const double* real, std::size_t classes) {
-    double top = z[0];
-    for (std::size_t k = 1; k < classes; ++k) top = std::max(top, z[k]);
-    Block total = Block{}, each, part;
-    for (std::size_t k = 0; k < classes; k += per_block) {
-        read(each, z + k);
-        read(part, real + k);
-        each = part * (top - each);
-        exp_of_minus(each);
-        each = part * each;
-        total += each;
-        write(each, z + k);
+// exp(z) of some rows, as shares of each: `width` numbers of each row lie before the next. `real`
+// is 1 for each class, and 0 beyond them. All rows take a step before the next one, as exponentials
+// are long chains of numbers that wait for each other: those of several rows wait together.
+TRUECAST_INLINE void softmax(double* z, std::size_t rows, std::size_t width, const double* real,
+                             std::size_t classes) {
+    Block each, part;
+    double* const end = z + rows * width;
+    for (double* row = z; row < end; row += width) {
+        double top = row[0];
+        for (std::size_t k = 1; k < classes; ++k) top = std::max(top, row[k]);
+        for (std::size_t k = 0; k < classes; k += per_block) {
+            read(each, row + k);
+            read(part, real + k);
+            write(part * (top - each), row + k);
+        }
     }
-    const double all = sum_of(total);
-    for (std::size_t k = 0; k < classes; k += per_block) {
-        read(each, z + k);
-        write(each / all, z + k);
+    for (double* row = z; row < end; row += width)
+        for (std::size_t k = 0; k < classes; k += per_block) {
+            read(each, row + k);
+            read(part, real + k);
+            exp_of_minus(each);
+            write(part * each, row + k);
+        }
+    for (double* row = z; row < end; row += width) {
+        Block total = Block{};
+        for (std::size_t k = 0; k < classes; k += per_block) {
+            read(each, row + k);
+            total += each;
+        }
+        const double all = sum_of(total);
+        for (std::size_t k = 0; k < classes; k += per_block) {
+            read(each, row + k);
+            write(each / all, row + k);
+        }
     }
 }
 
@@ -374,21 +390,29 @@ class MatrixScaling {
     }
 
     // Sums are chains of numbers that wait for each other: those of several columns wait together.
+    // First what is above these columns' own rows, then their rows, then what is below: there, the
+    // half that counts lies the other way.
     template <std::size_t n, std::size_t j = 0>
     static TRUECAST_INLINE void sum_columns(const double* r, const double* x, double* s) {
         if constexpr (j < n) {
             constexpr std::size_t columns = std::min(per_column, n - j), end = j + columns;
             Block sums[columns] = {}, old;
-            for (std::size_t i = 0; i < j; ++i)
-                for (std::size_t c = j; c < end; ++c) {
-                    read(old, r + (i * n + c) * per_block);
-                    sums[c - j] += old * x[i];
-                }
-            for (std::size_t i = j; i < n; ++i)
-                for (std::size_t c = j; c < end; ++c) {
-                    read(old, r + (i < c ? i * n + c : c * n + i) * per_block);
-                    sums[c - j] += old * x[i];
-                }
+            for (std::size_t i = 0; i < j; ++i) TRUECAST_UNROLL
+            for (std::size_t c = j; c < end; ++c) {
+                read(old, r + (i * n + c) * per_block);
+                sums[c - j] += old * x[i];
+            }
+            TRUECAST_UNROLL
+            for (std::size_t i = j; i < end; ++i) TRUECAST_UNROLL
+            for (std::size_t c = j; c < end; ++c) {
+                read(old, r + (i < c ? i * n + c : c * n + i) * per_block);
+                sums[c - j] += old * x[i];
+            }
+            for (std::size_t i = end; i < n; ++i) TRUECAST_UNROLL
+            for (std::size_t c = j; c < end; ++c) {
+                read(old, r + (c * n + i) * per_block);
+                sums[c - j] += old * x[i];
+            }
             for (std::size_t c = j; c < end; ++c) write(sums[c - j], s + c * per_block);
             sum_columns<n, end>(r, x, s);
         }
@@ -402,10 +426,22 @@ class MatrixScaling {
             constexpr std::size_t columns = std::min(per_column, n - j), end = j + columns;
             Block own[columns], old, by;
             for (std::size_t c = j; c < end; ++c) read(own[c - j], s + c * per_block);
-            for (std::size_t i = 0; i < end; ++i) {
+            for (std::size_t i = 0; i < j; ++i) {
                 read(by, s + i * per_block);
                 by = part * by;
-                for (std::size_t c = std::max(i, j); c < end; ++c) {
+                TRUECAST_UNROLL
+                for (std::size_t c = j; c < end; ++c) {
+                    double* const at = r + (i * n + c) * per_block;
+                    read(old, at);
+                    write((grows ? grown * old : old) - by * own[c - j], at);
+                }
+            }
+            TRUECAST_UNROLL
+            for (std::size_t i = j; i < end; ++i) {
+                by = part * own[i - j];
+                TRUECAST_UNROLL
+                for (std::size_t c = j; c < end; ++c) {
+                    if (c < i) continue;
                     double* const at = r + (i * n + c) * per_block;
                     read(old, at);
                     write((grows ? grown * old : old) - by * own[c - j], at);

@@ -52,9 +52,12 @@ def made() -> dict[str, str]:
     return {f"{FOLDER}/{name}": text for name, text in files.items()}
 
 
-def write_alone(folder: Path) -> bool:
-    """Write the pages without the rest of the site; False where nothing can compile them."""
-    files = made()
+def write_alone(folder: Path, site: Path | None = None) -> bool:
+    """Write the pages without the rest of the site; False where nothing can compile them.
+
+    What a site that was just built has of them is not compiled again.
+    """
+    files = (_made_for(site) if site else {}) or made()
     style = Path("stylesheets") / "browser.css"
     files |= {str(style): (SOURCES.parent / style).read_text()} if files else {}
     for page in PAGES if files else ():
@@ -68,6 +71,11 @@ def write_alone(folder: Path) -> bool:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     return bool(files)
+
+
+def _made_for(site: Path) -> dict[str, str]:
+    found = sorted((site / FOLDER).glob("*.js"))
+    return {f"{FOLDER}/{path.name}": path.read_text() for path in found}
 
 
 def compiled() -> bytes | None:

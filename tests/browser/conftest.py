@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,9 +25,10 @@ def docs_browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def computing_pages(docs_browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Both pages without the rest of the site."""
+    """Both pages alone: of the site that TRUECAST_SITE names, or else compiled anew."""
     folder = tmp_path_factory.mktemp("pages")
-    if not docs_browser.write_alone(folder):
+    built = os.environ.get("TRUECAST_SITE")
+    if not docs_browser.write_alone(folder, Path(built) if built else None):
         pytest.skip(docs_browser.missing())
     return folder
 

@@ -273,3 +273,15 @@ def test_extreme_forecasts_have_a_line(extreme: float) -> None:
     fitted = 1 / (1 + np.exp(-(line.intercept.estimate + line.slope.estimate * z)))
     assert (np.array(y) - fitted).sum() == pytest.approx(0, abs=1e-9)
     assert math.isfinite(tc.calibration_in_the_large(y, p).estimate)
+
+
+def test_the_slope_of_weights_that_differ_very_much_is_found() -> None:
+    """The curvature along one direction is rounded away: a step of Newton's would be infinite."""
+    p = np.array([0.04, 0.8, 0.25, 0.03, 0.47, 0.72, 0.44, 0.36, 0.66, 0.16]) ** 3
+    y = np.arange(10) == 6
+    weights = [7e-4, 1e-3, 4e-4, 3e-4, 6e4, 9e-3, 4.0, 2e-9, 6e3, 2e-3]
+    found = tc.calibration_slope(y, p, sample_weight=weights)
+    z = np.log(p / (1 - p))
+    missed = weights * (1 / (1 + np.exp(-found.intercept.estimate - found.slope.estimate * z)) - y)
+    assert abs(missed.sum()) <= 1e-9
+    assert abs((missed * z).sum()) <= 1e-9

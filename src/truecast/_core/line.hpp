@@ -86,9 +86,12 @@ Line line_at(const Graded<Count>& at, double a, double b) {
     return {a, b, at.lined(a, b)};
 }
 
-// Newton's step from a line: the solution of a system of two equations.
+// Newton's step from a line: the solution of a system of two equations. What is left of bb may be
+// rounded away where one forecast outweighs all others: it is not taken to be less than its
+// rounding, so that the step stays finite, and can be halved.
 inline Line newton_step(const Line& from) {
-    const double b = (from.lean() * from.sums[0] - from.sums[1]) / from.rest();
+    const double rest = std::max(from.rest(), 0x1p-50 * from.sums[4]);
+    const double b = (from.lean() * from.sums[0] - from.sums[1]) / rest;
     return {-(from.sums[0] + from.sums[3] * b) / from.sums[2], b, {}};
 }
 
@@ -112,7 +115,9 @@ Line best_line(const Graded<Count>& at, double centre, double scale) {
     if (at.n >= Stretched::many) best = best_line(Stretched(at).graded(), centre, scale);
     best = line_at(at, best.a, best.b);
     for (int k = 0; k < newton_steps; ++k) {
-        Line step = newton_step(best), next = line_at(at, best.a + step.a, best.b + step.b);
+        Line step = newton_step(best);
+        if (!std::isfinite(step.size())) break;  // no forecast bends the loss: nothing to go by
+        Line next = line_at(at, best.a + step.a, best.b + step.b);
         const double shortest = newton_close * std::max(1.0, best.size());
         if (may_be_worse(at, step, next)) {
             const double no = at.total_of(at.zeros), yes = at.total_of(at.ones);

@@ -25,7 +25,7 @@ struct LogisticBlock {
     template <typename Count>
     TRUECAST_INLINE void set(const double* z, const Count* zeros, const Count* ones, std::size_t n,
                              double a, double b) {
-        double odds[size], sizes[size], smalls[size], no[size], yes[size];
+        double odds[size], sizes[size] = {}, smalls[size], no[size], yes[size];
         for (std::size_t i = 0; i < n; ++i) no[i] = static_cast<double>(zeros[i]);
         for (std::size_t i = 0; i < n; ++i) yes[i] = static_cast<double>(ones[i]);
         for (std::size_t i = 0; i < n; ++i) odds[i] = a + b * z[i];
@@ -128,7 +128,7 @@ struct Graded {
     // log(1 + x) is log(u) + c / u, within c^2, if u is the rounded sum and c what that lost.
     TRUECAST_INLINE double loss_each(double a, double b) const {
         constexpr std::size_t size = exponents;
-        double odds[size], sizes[size], smalls[size];
+        double odds[size], sizes[size] = {}, smalls[size];
         Total sum;
         for (std::size_t from = 0; from < n; from += size) {
             const std::size_t count = std::min(size, n - from);

@@ -118,14 +118,14 @@ inline bool came_once(const std::int64_t* zeros, const std::int64_t* ones, std::
 }
 
 // Exact sums do not depend on their order: stretches of forecasts that came once are quicker to sum
-// as rounds.
+// as rounds, four at a time.
 template <typename Score>
 double score_sum(const double* p, const std::int64_t* zeros, const std::int64_t* ones,
                  std::size_t n) {
     ExactSum sum;
     for (std::size_t from = 0; from < n; from += ExactSum::block) {
         const std::size_t to = std::min(from + ExactSum::block, n);
-        if (came_once(zeros + from, ones + from, to - from)) {
+        if (TRUECAST_HAS_FOUR && came_once(zeros + from, ones + from, to - from)) {
             score_rounds<Score>(p + from, ones + from, to - from, sum);
             continue;
         }

@@ -10,6 +10,7 @@ import pickle
 from dataclasses import FrozenInstanceError, fields
 from fractions import Fraction
 from functools import partial
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -586,7 +587,7 @@ def pickled(result):
 def test_fields_made_when_asked_for_are_those_of_a_tally(measure, copied):
     waiting = copied(measure(np.array(Y), np.array(P)))
     with pytest.raises(AttributeError, match="has no attribute 'colour'"):
-        waiting.colour  # noqa: B018
+        attrgetter("colour")(waiting)
     of_tally = measure(tc.Tally.from_predictions(Y, P))
     for field in fields(of_tally):
         made, known = getattr(waiting, field.name), getattr(of_tally, field.name)

@@ -76,9 +76,11 @@ struct Line {
 
     double size() const { return std::max(std::fabs(a), std::fabs(b)); }
 
-    // The second derivatives, as lean = ab / aa and what is left of bb beyond it.
+    // The second derivatives, as lean = ab / aa and what is left of bb beyond it. That may be rounded
+    // away where one forecast outweighs all others: it is not taken to be less than its rounding, so
+    // that steps stay finite, and can be halved.
     double lean() const { return sums[3] / sums[2]; }
-    double rest() const { return sums[4] - sums[3] * lean(); }
+    double rest() const { return std::max(sums[4] - sums[3] * lean(), 0x1p-50 * sums[4]); }
 };
 
 template <typename Count>
@@ -86,12 +88,9 @@ Line line_at(const Graded<Count>& at, double a, double b) {
     return {a, b, at.lined(a, b)};
 }
 
-// Newton's step from a line: the solution of a system of two equations. What is left of bb may be
-// rounded away where one forecast outweighs all others: it is not taken to be less than its
-// rounding, so that the step stays finite, and can be halved.
+// Newton's step from a line: the solution of a system of two equations.
 inline Line newton_step(const Line& from) {
-    const double rest = std::max(from.rest(), 0x1p-50 * from.sums[4]);
-    const double b = (from.lean() * from.sums[0] - from.sums[1]) / rest;
+    const double b = (from.lean() * from.sums[0] - from.sums[1]) / from.rest();
     return {-(from.sums[0] + from.sums[3] * b) / from.sums[2], b, {}};
 }
 

@@ -16,7 +16,7 @@ from truecast.files.ids import as_text
 from truecast.files.known import ForecastsById, Group
 from truecast.files.recalibrated import RunningErrors
 from truecast.files.rounds import Rounds
-from truecast.files.taken import outcomes_of, scores_of
+from truecast.files.taken import outcomes_of, runs, scores_of
 from truecast.recalibrate import ClassRecalibrator, Recalibrator
 
 __all__ = ["play_by_id"]
@@ -95,7 +95,7 @@ class _Play:
         """Go through the rows; return the numbers of their forecasts.
 
         Rows that tell nothing new are passed over, and new ones that come with their outcomes are
-        taken together: how many others there are is what takes time.
+        taken together. The others take longer, one by one.
         """
         known = self._known
         ids = known.names(self._part, self._file)
@@ -103,15 +103,11 @@ class _Play:
         at = np.array([known.numbers.get(name, -1) for name in names], np.int64)
         told = self._are_told(at)
         fresh = self._are_fresh(at, ids)
-        # runs of rows of one kind
-        ends = [*(np.flatnonzero(np.diff(told + 2 * fresh)) + 1).tolist(), len(at)]
-        start = 0
-        for end in ends if len(at) else []:
-            if fresh[start]:
-                at[start:end] = self._take_fresh(start, end, names[start:end])
-            elif not told[start]:
-                self._play_singly(start, at[start:end], names[start:end])
-            start = end
+        for rows in runs(told + 2 * fresh):
+            if fresh[rows.start]:
+                at[rows] = self._take_fresh(rows, names[rows])
+            elif not told[rows.start]:
+                self._play_singly(rows, names[rows], at[rows])
         return at
 
     def _are_told(self, at: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -140,16 +136,15 @@ class _Play:
         fresh &= ids.is_first_distinct().to_numpy()
         return fresh
 
-    def _take_fresh(self, start: int, end: int, names: list[str]) -> NDArray[np.int64]:
+    def _take_fresh(self, rows: slice, names: list[str]) -> NDArray[np.int64]:
         """Take rows that are new and have an outcome: they are played together, soon."""
         known = self._known
-        rows = slice(start, end)
-        numbers = len(known) + np.arange(end - start)
+        numbers = len(known) + np.arange(len(names))
         known.numbers.update(zip(names, numbers.tolist(), strict=True))
         known.tickets.frombytes((-1 - self._part.y[rows]).astype(np.int64).tobytes())
         known.scores.frombytes(self._rows[rows].tobytes())
         known.groups.extend(self._codes(rows))
-        self._waiting.extend(range(start, end))
+        self._waiting.extend(range(rows.start, rows.stop))
         return numbers
 
     def _codes(self, rows: slice) -> array[int]:
@@ -161,10 +156,9 @@ class _Play:
             return one * len(self._part.y[rows])
         return array("L", [codes.setdefault(name, len(codes)) for name in group[rows].to_list()])
 
-    def _play_singly(self, start: int, at: NDArray[np.int64], names: list[str]) -> None:
+    def _play_singly(self, rows: slice, names: list[str], at: NDArray[np.int64]) -> None:
         """Play rows one after the other; write the numbers of their forecasts."""
         known = self._known
-        rows = slice(start, start + len(at))
         groups = [None] * len(at) if self._part.group is None else self._part.group[rows].to_list()
         each = zip(
             names, self._rows[rows].tolist(), self._part.y[rows].tolist(), groups, strict=True
@@ -172,9 +166,9 @@ class _Play:
         for k, (name, said, outcome, group) in enumerate(each):
             number = known.numbers.get(name)
             if number is None:
-                number = self._issue(start + k, name, said, group)
+                number = self._issue(rows.start + k, name, said, group)
             else:
-                self._play_known(start + k, number, said, outcome, group)
+                self._play_known(rows.start + k, number, said, outcome, group)
             at[k] = number
 
     def _issue(self, row: int, name: str, said: list[float], group: Group) -> int:

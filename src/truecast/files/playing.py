@@ -19,7 +19,7 @@ from truecast.files.prints import Comparison, Prints
 from truecast.files.recalibrated import RecalibrationResult, RunningErrors
 from truecast.files.rounds import Rounds
 from truecast.files.source import OpenTable
-from truecast.files.taken import outcomes_of, scores_of
+from truecast.files.taken import outcomes_of, runs, scores_of
 from truecast.files.times import Time, Times, later
 from truecast.files.unfinished import Mark
 from truecast.recalibrate import ClassRecalibrator, Recalibrator
@@ -278,16 +278,11 @@ def _recalibrated(
     groups = names.members(part.group)
     forecasts = np.empty(scores.shape)
     known = ~np.isnan(part.y)
-    # runs of rows that all have an outcome, or all have none
-    ends = [*(np.flatnonzero(np.diff(known)) + 1).tolist(), len(part)]
-    start = 0
-    for end in ends if len(part) else []:
-        rows = slice(start, end)
+    for rows in runs(known):
         members: dict[str, Any] = {} if groups is None else {"groups": groups[rows]}
-        if known[start]:
+        if known[rows.start]:
             y = outcomes_of(part.y[rows], recalibrator)
             forecasts[rows] = recalibrator.forecast_many(scores[rows], y, **members)
         else:
             forecasts[rows] = recalibrator.predict_many(scores[rows], **members)
-        start = end
     return forecasts

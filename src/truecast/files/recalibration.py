@@ -298,7 +298,7 @@ class Recalibration:
                 for part, time in aside.ahead((part, read.last_time) for part in rows.rest):
                     forecasts = rows.play(part)
                     pause = rows.chunks % _CHUNKS == 0 and self.output is not None
-                    sync = pause and saved is None  # no one waits for the disk then
+                    sync = pause and saved is None  # rows go on while the disk writes
                     aside.do(partial(self._write, rows, out, part, forecasts, sync=sync))
                     self.progress(read.table, rows.rows)
                     if pause and saved is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from truecast.files.columns import Names
 from truecast.files.rounds import Rounds
 from truecast.recalibrate import ClassRecalibrator, Recalibrator
 
-__all__ = ["outcomes_of", "scores_of"]
+__all__ = ["outcomes_of", "runs", "scores_of"]
 
 
 def scores_of(part: Rounds, names: Names) -> NDArray[np.float64]:
@@ -26,3 +28,9 @@ def outcomes_of(
     if isinstance(recalibrator, Recalibrator):
         return y
     return np.array(recalibrator.classes, dtype=object)[y.astype(np.int64)]
+
+
+def runs(kinds: NDArray[Any]) -> Iterator[slice]:
+    """Yield the stretches of rows of one kind, in order."""
+    starts = [0, *(np.flatnonzero(kinds[1:] != kinds[:-1]) + 1).tolist(), len(kinds)]
+    return (slice(*ends) for ends in pairwise(starts) if len(kinds))

@@ -201,7 +201,7 @@ def test_what_forgets_does_not_wind_up() -> None:
     desk = _core.ClassDesk(tc.hints.Identity(), 3, True, 4.0, True, False, int, 10, 10)
     rows = np.full((20_000, 3), [0.98, 0.01, 0.01])
     said = np.empty_like(rows)
-    desk.run(rows, None, np.zeros(len(rows), np.int64), said)
+    desk.run(rows, None, np.zeros(len(rows), np.int64), said, False)
     assert said.min() >= 0
     assert said.max() <= 1
     inverse = np.reshape(desk.saved_hint()["fading_inverse"], (3, 4, 4))

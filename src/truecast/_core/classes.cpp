@@ -4,10 +4,12 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "ahead.hpp"
 #include "arrays.hpp"
 #include "class_desk.hpp"
 #include "edge.hpp"
@@ -171,7 +173,13 @@ class Before : public TicketsBefore<ClassDesk> {
     }
 };
 
-constexpr std::size_t block = 64;
+constexpr std::size_t some = 64;  // rows whose numbers stay in the cache
+
+// Rounds of up to 5 microseconds for each class, as in a batch of two outcomes; all of some rows.
+std::size_t block_of(const ClassDesk& desk, bool late) {
+    constexpr std::size_t numbers = 4096;
+    return late ? some : some * std::max(numbers / desk.classes() / some, std::size_t{1});
+}
 
 // Plays the rounds of a batch by `play(plan, before, from, to)`; all or, if something is thrown,
 // nothing.
@@ -183,8 +191,9 @@ void play_whole(ClassDesk& desk, nb::handle groups, std::size_t rounds, bool lat
     Plan plan(seating, groups, rounds);
     Before before(desk, plan, rounds, late);
     try {
-        in_blocks(rounds, block,
-                  [&](std::size_t from, std::size_t to) { play(plan, before, from, to); });
+        Play playing = std::move(play);  // ends here, with its threads, before all is restored
+        in_blocks(rounds, block_of(desk, late),
+                  [&](std::size_t from, std::size_t to) { playing(plan, before, from, to); });
         seating.keep();
     } catch (...) {
         before.restore();
@@ -206,31 +215,39 @@ std::size_t outcome_at(const ClassDesk& desk, const Array<const std::int64_t, 1>
 }
 
 void run(ClassDesk& desk, Table2 scores, nb::handle groups, Array<const std::int64_t, 1> y,
-         Array<double, 2> said) {
+         Array<double, 2> said, bool threads) {
     const std::size_t rounds = y.shape(0), classes = desk.classes();
     require_table(desk, scores, rounds, said);
+    // What the hints say of rows: they learn from each at once, and need nothing of the guard.
     std::vector<ClassRow> rows;
     std::vector<std::size_t> outcomes;
     Numbers hinted;
+    const auto hint = [&](std::size_t from, std::size_t to, Aims& aims) {
+        for (std::size_t next; from < to; from = next) {
+            next = std::min(from + some, to);
+            rows.resize(next - from);
+            outcomes.resize(next - from);
+            hinted.resize((next - from) * classes);
+            for (std::size_t t = from; t < next; ++t) {
+                rows[t - from].read(scores.data() + t * classes, classes, desk.logit);
+                outcomes[t - from] = outcome_at(desk, y, t);
+            }
+            desk.hint.play(rows, outcomes.data(), hinted.data());
+            aims.insert(aims.end(), hinted.begin(), hinted.end());
+        }
+    };
     play_whole(desk, groups, rounds, false,
-               [&](Plan& plan, Before&, std::size_t from, std::size_t to) {
-                   const std::size_t count = to - from;
-                   rows.resize(count);
-                   outcomes.resize(count);
-                   hinted.resize(count * classes);
-                   for (std::size_t t = 0; t < count; ++t) {
-                       rows[t].read(scores.data() + (from + t) * classes, classes, desk.logit);
-                       outcomes[t] = outcome_at(desk, y, from + t);
-                   }
-                   desk.hint.play(rows, outcomes.data(), hinted.data());
-                   const Aims aims = aims_of(hinted);
+               [&, ahead = std::unique_ptr<Ahead<Aim>>()](Plan& plan, Before&, std::size_t from,
+                                                          std::size_t to) mutable {
+                   if (from == 0) ahead = std::make_unique<Ahead<Aim>>(rounds, to, threads, hint);
+                   const Aims& aims = ahead->next();
                    const auto aim = [&](std::size_t t) {
-                       return t < count ? aims.data() + t * classes : nullptr;
+                       return t < to ? &aims[(t - from) * classes] : nullptr;
                    };
-                   for (std::size_t t = 0; t < count; ++t) {
+                   for (std::size_t t = from; t < to; ++t) {
                        desk.guard.look_ahead(aim(t + 2), aim(t + 1));
-                       write(desk.guard.round(aim(t), plan.of(from + t), outcomes[t]),
-                             said.data() + (from + t) * classes);
+                       write(desk.guard.round(aim(t), plan.of(t), outcome_at(desk, y, t)),
+                             said.data() + t * classes);
                    }
                });
 }
@@ -279,7 +296,7 @@ void place(ClassDesk& desk, Table2 scores, nb::handle groups, Array<double, 2> s
     copying.reset();
     ClassPlaced made;
     ClassRow row;
-    in_blocks(rounds, block, [&](std::size_t t, std::size_t end) {
+    in_blocks(rounds, some, [&](std::size_t t, std::size_t end) {
         for (; t < end; ++t) {
             row.read(scores.data() + t * classes, classes, desk.logit);
             made.of = plan.of(t);
@@ -353,7 +370,7 @@ void bind_classes(nb::module_& m) {
         .def("resolve", &resolve, "ticket"_a.none(), "outcome"_a, "Learn the outcome of a ticket.")
         .def("give_up", &give_up<ClassDesk>, "ticket"_a.none(),
              "Await the outcome of a ticket no longer.")
-        .def("run", &run, "scores"_a, "groups"_a.none(), "outcomes"_a, "said"_a,
+        .def("run", &run, "scores"_a, "groups"_a.none(), "outcomes"_a, "said"_a, "threads"_a,
              "Play a round for every outcome; write what was said. All or, if it is interrupted, "
              "nothing.")
         .def("replay", &replay, "scores"_a, "groups"_a.none(), "outcomes"_a, "known_at"_a,

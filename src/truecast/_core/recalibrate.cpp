@@ -256,9 +256,11 @@ void play_steps(Desk& desk, nb::handle groups, std::size_t rounds, std::size_t s
     Before before(desk, plan, resolving, rounds, late);
     const bool runs_python = desk.held().hint->runs_python();
     try {
+        Play playing = std::move(play);  // ends here, with its threads, before all is restored
         in_blocks(
             steps, block_of(plan, late, runs_python),
-            [&](std::size_t from, std::size_t to) { play(plan, before, from, to); }, runs_python);
+            [&](std::size_t from, std::size_t to) { playing(plan, before, from, to); },
+            runs_python);
         if (runs_python) desk.held().hint->at(-1);
         seating.keep();
     } catch (...) {
@@ -270,7 +272,7 @@ void play_steps(Desk& desk, nb::handle groups, std::size_t rounds, std::size_t s
 // The same if every step is a round.
 template <typename Play>
 void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Play play) {
-    play_steps(desk, groups, rounds, rounds, late, Resolving(), play);
+    play_steps(desk, groups, rounds, rounds, late, Resolving(), std::move(play));
 }
 
 void run(Desk& desk, Array<const double, 2> scores, nb::handle groups,
@@ -292,17 +294,18 @@ void run(Desk& desk, Array<const double, 2> scores, nb::handle groups,
         }
         aims.assign(hinted.begin(), hinted.end());
     };
-    std::optional<Ahead<Aim>> ahead;
     play_whole(desk, groups, rounds, false,
-               [&](Plan& plan, Before&, std::size_t from, std::size_t to) {
-                   if (from == 0) ahead.emplace(rounds, to, threads && !runs_python);
-                   ahead->play(from, to, hint, [&](const std::vector<Aim>& aims) {
-                       for (std::size_t t = from; t < to; ++t) {
-                           plan.look_ahead(desk.guard, t);
-                           desk.guard.look_ahead(aims, t - from);
-                           said.data()[t] = desk.guard.round(aims[t - from], plan.of(t), one(t));
-                       }
-                   });
+               [&, ahead = std::unique_ptr<Ahead<Aim>>()](Plan& plan, Before&, std::size_t from,
+                                                          std::size_t to) mutable {
+                   if (from == 0)
+                       ahead =
+                           std::make_unique<Ahead<Aim>>(rounds, to, threads && !runs_python, hint);
+                   const std::vector<Aim>& aims = ahead->next();
+                   for (std::size_t t = from; t < to; ++t) {
+                       plan.look_ahead(desk.guard, t);
+                       desk.guard.look_ahead(aims, t - from);
+                       said.data()[t] = desk.guard.round(aims[t - from], plan.of(t), one(t));
+                   }
                });
 }
 

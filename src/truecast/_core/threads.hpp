@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
-#include <future>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -24,19 +22,6 @@ void in_threads(std::size_t count, Share share) {
     }
     share(count - 1);
     for (std::thread& thread : pool) thread.join();
-}
-
-// Call both, the second in a thread of its own if there may be one. If one of them throws, so does
-// this, when both are done.
-template <typename First, typename Second>
-void beside(bool threads, First first, Second second) {
-    std::future<void> other;  // which waits for its thread when it goes
-    try {
-        if (threads) other = std::async(std::launch::async, std::ref(second));
-    } catch (const std::system_error&) {  // no thread to be had: do its share here
-    }
-    first();
-    other.valid() ? other.get() : second();
 }
 
 }  // namespace truecast

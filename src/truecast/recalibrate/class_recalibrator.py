@@ -317,7 +317,8 @@ class ClassRecalibrator(Issuing[ClassTicket]):
         """Play a round for every row: say probabilities, then learn its outcome.
 
         The same as `predict` and `observe` in a loop, bit for bit, state included. Other threads
-        run meanwhile. Interrupted, it has learned nothing.
+        run meanwhile, and a long batch uses a second one itself, unless `TRUECAST_THREADS` is 1.
+        Interrupted, it has learned nothing.
 
         Parameters
         ----------
@@ -358,7 +359,7 @@ class ClassRecalibrator(Issuing[ClassTicket]):
         names = None if groups is None else _check.groups(groups, len(y), scores)
         late = _check.late(known_at, events, len(y), scores)
         if late is None:
-            self._desk.run(x, names, y, said)
+            self._desk.run(x, names, y, said, self._aside(x.size))
         else:
             self._desk.replay(x, names, y, *late, said)
         return said

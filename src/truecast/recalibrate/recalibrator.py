@@ -11,7 +11,6 @@ import numpy as np
 from truecast import _check, _core
 from truecast import state as saving
 from truecast._renamed import renamed
-from truecast._threads import threads
 from truecast.errors import InputError, StateError
 from truecast.forecasters.guard import BUDGETS
 from truecast.ledger import certify, ledger_state, numbers_of, promised
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["Recalibrator"]
 
 OPEN = "yours"  # the kind of all hints that are not ours
-_SEVERAL_THREADS = 1 << 14  # rounds from which on a second thread is worth starting
 
 Group = _check.Group
 
@@ -431,8 +429,7 @@ class Recalibrator(Issuing[Ticket]):
         names = None if groups is None else _check.groups(groups, len(y), scores)
         late = _check.late(known_at, events, len(y), scores)
         if late is None:
-            several = len(y) >= _SEVERAL_THREADS and threads() > 1
-            self._desk.run(self._rows(x), names, y, said, several)
+            self._desk.run(self._rows(x), names, y, said, self._aside(len(y)))
         else:
             self._desk.replay(self._rows(x), names, y, *late, said)
         return said

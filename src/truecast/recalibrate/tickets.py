@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 
 from truecast import _core
+from truecast._threads import threads
 from truecast.columns import Columns, packed, unpacked
 from truecast.errors import StateError
 from truecast.ledger import AIM, is_placed
@@ -71,6 +72,9 @@ class Tickets(NamedTuple):
     p: NDArray[np.float64]
 
 
+_TWO_THREADS = 1 << 14  # hints from which on a second thread is worth starting
+
+
 class Issuing(Saveable, Generic[T]):
     """What all recalibrators share: a desk of the core, where forecasts await their outcomes."""
 
@@ -90,6 +94,11 @@ class Issuing(Saveable, Generic[T]):
     def awaited(self) -> list[T]:
         """The tickets whose outcomes are awaited, oldest first. O(`unresolved`)."""
         return self._desk.awaited
+
+    @staticmethod
+    def _aside(hints: int) -> bool:
+        """Whether the hints of a batch, this many, are made by a thread of their own."""
+        return hints >= _TWO_THREADS and threads() > 1
 
     def give_up(self, ticket: int) -> None:
         """Stop waiting for an outcome; the certificate counts the forecast at its worst.

@@ -362,7 +362,7 @@ def arc() -> Any:
         xlabel="p",
         ylabel="S(p)",
         xlim=(0, 1),
-        title="the field after 40 flights: say its root, nearly",
+        title="the field after 40 flights; the forecast is near its zero",
     )
     many = np.geomspace(1e2, 1e9, 60).astype(int).tolist()
     others = {
@@ -381,7 +381,7 @@ def arc() -> Any:
         xscale="log",
         xlabel="T, rounds",
         ylim=(0, 2),
-        title="distance to calibration, proved: times √T",
+        title="proved bound on the distance to calibration, over √T",
     )
     return figure
 

@@ -526,6 +526,33 @@ def test_without_polars_it_says_what_to_install() -> None:
     assert done.stderr == "Error: reading files needs Polars: pip install 'truecast[cli]'\n"
 
 
+@pytest.mark.parametrize(
+    ("module", "words", "extra"),
+    [
+        ("polars", ["recalibrate", "examples/scores.csv", "-o", "out.csv"], "cli"),
+        ("polars", ["watch", "examples/scores.csv", "--once"], "cli"),
+        ("msgspec", ["serve", "--data", "no-folder"], "serve"),
+        ("msgspec", ["journal", "verify", "--data", "no-folder"], "serve"),
+        (
+            "psycopg",
+            ["journal", "verify", "--database", "postgresql://nobody@localhost/x"],
+            "postgres",
+        ),
+    ],
+)
+def test_without_an_extra_it_says_what_to_install(
+    module: str, words: list[str], extra: str
+) -> None:
+    code = (
+        f"import sys; sys.modules[{module!r}] = None; from truecast.cli import main; main({words})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"Error: this needs {module}, which is not installed: pip install 'truecast[{extra}]'\n"
+    )
+
+
 @pytest.mark.parametrize("times", ["7", "-1", "1000001"])
 def test_too_few_simulations_are_refused_by_their_option(times: str) -> None:
     done = run("measure", "scores.csv", *COLUMNS, f"--resamples={times}")

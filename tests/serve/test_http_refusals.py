@@ -43,7 +43,7 @@ FORECASTS = {
     "true": (b'{"score": true}', 422, "score must be a number"),
     "above 1": (b'{"score": 1.5}', 422, "score must be between 0 and 1, got 1.5"),
     "rows for a stream of two": (b'{"score": [0.5, 0.5]}', 422, "score"),
-    "an unknown field": (b'{"score": 0.5, "group": "x"}', 422, "known fields, got 'group'"),
+    "an unknown field": (b'{"score": 0.5, "group": "x"}', 422, "at /docs, got 'group'"),
     "an empty id": (b'{"score": 0.5, "id": ""}', 422, "id must be"),
     "a long id": (b'{"score": 0.5, "id": "' + b"x" * 201 + b'"}', 422, "id must be"),
     "too many groups": (

@@ -164,6 +164,7 @@ def test_pages_come_from_the_package_alone(http: httpx.Client) -> None:
     for route in table().routes:
         if not route.path.startswith("/dashboard"):
             assert f"{route.method} {route.path}" in page.text
+    assert "see <code>truecast.Monitor</code>" in page.text
 
 
 def test_metrics_are_what_prometheus_reads(http: httpx.Client, stream: str) -> None:

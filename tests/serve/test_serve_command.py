@@ -136,6 +136,7 @@ def test_tokens_are_shown_once(tmp_path: Path) -> None:
         (["--token-file", "short"], "line 1"),
         (["--port", "70000"], "70000"),
         (["--max-rows", "0"], "0"),
+        (["token", "bob"], "Choose from: read, forecast, outcome, admin\n"),
     ],
 )
 def test_what_cannot_be_is_refused(
@@ -154,7 +155,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         done = refused("--data", str(tmp_path), "--port", str(port))
     assert done.exit_code == 1
-    assert f"127.0.0.1:{port} cannot be listened on" in done.stderr
+    assert f"cannot listen on 127.0.0.1:{port}: " in done.stderr
 
 
 def test_the_folder_is_for_its_owner_alone(tmp_path: Path) -> None:

@@ -339,7 +339,7 @@ def test_outcomes_and_tickets_out_of_order_are_refused() -> None:
         r.resolve(ticket, ["home"])
     with pytest.raises(InputError, match="not of another"):
         r.resolve(strange, "home")
-    with pytest.raises(InputError, match="must be one that was issued"):
+    with pytest.raises(InputError, match="must be one of the 1 issued so far"):
         r.resolve(7, "home")
     assert r.to_json() == before
     r.resolve(int(ticket), "home")

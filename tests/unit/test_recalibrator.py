@@ -364,7 +364,11 @@ def test_the_oldest_is_given_up_when_there_is_no_room() -> None:
 @pytest.mark.parametrize(
     ("ticket", "message"),
     [
-        (3, "ticket must be one that was issued, below 3, got 3"),
+        (
+            3,
+            "ticket must be one of the 3 issued so far: a state saved before a ticket was issued "
+            "does not know it, got 3",
+        ),
         (
             0,
             "ticket must be one whose outcome is awaited: this was resolved or given up "

@@ -156,7 +156,9 @@ class Handed {
                                       "given up before"),
                               nb::int_(number));
             refuse_ticket("InputError",
-                          nb::str("must be one that was issued, below {}").format(desk.issued),
+                          nb::str("must be one of the {} issued so far: a state saved before a "
+                                  "ticket was issued does not know it")
+                              .format(desk.issued),
                           nb::int_(number));
         }
         if (has_p && !found->second.said(p))

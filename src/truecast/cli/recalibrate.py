@@ -130,8 +130,9 @@ def recalibrate(
 
     Goes through FILE row by row, in order. Each row uses only the rows above it, and then its
     outcome is learned: this is what you would have seen live if each outcome came before the next
-    row. Prints the certificate, a proved bound on how far the new probabilities are from perfectly
-    calibrated ones, and the errors before and after.
+    row. So rows must be in time order: --time checks that, --sort sorts them. Prints the
+    certificate, a proved bound on how far the new probabilities are from perfectly calibrated ones,
+    and the errors before and after.
 
     With --state, tomorrow's file continues where today's ended. If FILE starts with all rows of the
     last run, like a growing log, only the new rows are processed (and added to OUT if that is the

@@ -17,6 +17,20 @@ __all__ = ["Refusal", "errors", "interruptible", "readable"]
 
 _PIPE_CLOSED = 128 + 13  # as a shell has it of a command that SIGPIPE ends
 
+# what commands import only when they need it, and the extra that brings it
+_EXTRAS = {
+    "backports": "cli",
+    "httptools": "serve",
+    "httpx": "serve",
+    "matplotlib": "plot",
+    "msgspec": "serve",
+    "polars": "cli",
+    "psycopg": "postgres",
+    "rich": "cli",
+    "uvicorn": "serve",
+    "uvloop": "serve",
+}
+
 
 class Refusal(click.ClickException):
     """What the user can mend: a line, and exit code 2."""
@@ -32,11 +46,20 @@ def readable() -> Iterator[None]:
     except click.ClickException as error:
         if type(error).show not in (click.ClickException.show, click.UsageError.show):
             raise  # help, where nothing was asked for
-        text = for_terminal(visible(f"Error: {error.format_message()}")).removeprefix("Error: ")
+        message = error.format_message().replace("\n\t", " ")  # click lists choices line by line
+        text = for_terminal(visible(f"Error: {message}")).removeprefix("Error: ")
         if isinstance(error, click.UsageError):
             raise click.UsageError(text, error.ctx) from error
         raise (Refusal if error.exit_code == Refusal.exit_code else click.ClickException)(
             text
+        ) from error
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _EXTRAS:
+            raise
+        raise Refusal(
+            f"this needs {missing}, which is not installed: "
+            f"pip install 'truecast[{_EXTRAS[missing]}]'"
         ) from error
     except OSError as error:
         if error.errno != errno.EPIPE:

@@ -10,7 +10,7 @@ import click
 
 from truecast._atomic import make_folder
 from truecast.cli.options import OnceGroup, file_type
-from truecast.cli.refusals import Refusal, errors
+from truecast.cli.refusals import errors
 from truecast.cli.terminal import echo, say
 
 if TYPE_CHECKING:
@@ -44,27 +44,30 @@ DATABASE = "truecast.db"
 )  # fmt: skip
 @click.option(
     "--rate", type=click.FloatRange(0), default=0.0, metavar="N",
-    help="Requests a second of one token, or address.  [default: no limit]",
+    help="Most requests a second of one token, or address.  [default: no limit]",
 )  # fmt: skip
 @click.option(
     "--max-rows", type=click.IntRange(1, 10_000), default=10_000, show_default=True, metavar="N",
-    help="Rows of one request.",
+    help="Most rows of one request.",
 )  # fmt: skip
 @click.option(
     "--max-body", type=click.IntRange(1_000), default=8 * 2**20, show_default=True,
-    metavar="BYTES", help="Length of one request.",
+    metavar="BYTES", help="Longest request.",
 )  # fmt: skip
 @click.option(
     "--keep-days", type=click.FloatRange(0, min_open=True), metavar="N",
-    help="Let go of what the journal has from before that.",
+    help="Remove entries from the journal after N days.",
 )  # fmt: skip
 @click.option(
-    "--keep-bytes", type=click.IntRange(1), metavar="N", help="Let go of what is beyond that."
+    "--keep-bytes",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Remove the oldest entries when the journal is larger.",
 )
 @click.option(
     "--export-to",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder that what goes is written to first, as Parquet.",
+    help="Folder to which entries are exported first, as Parquet.",
 )
 @click.option("--webhook", metavar="URL", help="Send alarms there, signed.")
 @click.option("--webhook-secret", type=file_type, help="File with the secret to sign with.")
@@ -128,11 +131,9 @@ def token(name: str, scopes: tuple[str, ...], token_file: Path) -> None:
 
 
 def _serve(options: dict[str, Any]) -> None:
-    try:
-        from truecast.serve.http.logs import set_up
-        from truecast.serve.http.run import run
-    except ImportError as error:
-        raise Refusal(f"serving needs more ({error}): pip install 'truecast[serve]'") from error
+    from truecast.serve.http.logs import set_up
+    from truecast.serve.http.run import run
+
     settings = _settings(options)
     set_up(options["log_kind"], "info")
     ended = run(settings, lambda url: say(f"truecast serves {url} (dashboard), {url}/docs"))

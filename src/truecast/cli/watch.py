@@ -86,10 +86,10 @@ def watch(
     Rows must be in the order in which they were forecast, and have outcomes. If outcomes come late,
     see the guide on watching.
 
-    With --state, a run continues where the last one ended, killed or not: if FILE begins with all
-    rows of the last run, only those after them are taken; if it shares rows with it in another
-    way, it is refused. An alarm may be printed twice after a kill, but counts once. Standard input
-    is taken to be new. In Python the state is `truecast.Monitor.from_json(text)`.
+    With --state, a run continues where the last one ended, killed or not. If FILE starts with all
+    rows of the last run, only the new rows are processed; if it shares rows with the last run in
+    another way, it is refused. An alarm may be printed twice after a kill, but counts once.
+    Standard input counts as new. In Python, `truecast.Monitor.from_json(text)` loads the state.
 
     With several --score, each is watched: a model's own probabilities and the recalibrated ones,
     say.
@@ -98,7 +98,7 @@ def watch(
     (--scores). Each class is watched, and so is the largest probability; --alpha and --mean-time
     are for all of them together, and an alarm names its class.
 
-    FILE is CSV or JSON lines; with --once also Parquet, or packed; - reads standard input.
+    FILE is CSV or JSON lines; with --once also Parquet, or compressed; - reads standard input.
 
     \b
     Exit codes: 3 with --once, or at the end of standard input, if there was an

@@ -54,7 +54,7 @@ class Calls:
         self._most_rows = most_rows
 
     def create(self, stream: str, options: Mapping[str, Any]) -> Steps[dict[str, Any]]:
-        """Create a stream: the same again is answered as it is."""
+        """Create a stream; repeating the call changes nothing."""
         info: dict[str, Any] = yield Call("POST", "/streams", {"name": stream, **options})
         return info
 

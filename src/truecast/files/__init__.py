@@ -1,6 +1,6 @@
 """Files of rounds, of any size, read and written in parts.
 
-CSV, JSON lines and Parquet, plain or packed.
+CSV, JSON lines and Parquet, plain or compressed.
 """
 
 from typing import TYPE_CHECKING

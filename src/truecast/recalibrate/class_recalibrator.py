@@ -47,10 +47,10 @@ class ClassRecalibrator(Issuing[ClassTicket]):
 
     ``Recalibrator(classes=...)`` builds it. Each row becomes a *hint*: a mixture of what the model
     says, of temperature, vector and matrix scaling learned online, and of a recalibration of each
-    class by itself, weighted by how they did. Each class is *nudged* against what its forecasts
-    around there have missed. And the *guard* follows the hint as long as the energies of all
-    classes together are within their budget. So whatever the model, the drift and the outcomes, the
-    sum of the classes' distances to calibration is bounded (docs/classes.md).
+    class by itself, weighted by how well they did. A *nudge* corrects each class for the errors of
+    its nearby forecasts. The *guard* follows the result while the energies of all classes together
+    are within their budget. So whatever the model, the drift and the outcomes, the sum of the
+    classes' distances to calibration is bounded (docs/classes.md).
 
     It does not calibrate given the whole vector: see `ClassCertificate`. It does not make a poor
     model good.
@@ -67,14 +67,15 @@ class ClassRecalibrator(Issuing[ClassTicket]):
         supported yet.
     scale
         What scores are: "probability", or "logit" for any finite numbers, whose softmax are the
-        probabilities. Take these from a naive Bayes classifier, whose probabilities saturate.
+        probabilities. Use log-odds for models whose probabilities round to 0 or 1, such as naive
+        Bayes.
     normalize
         Whether rows of probabilities that do not sum to 1 are divided by their sum. Otherwise those
         beyond 1e-6 are refused.
     budget
-        How much energy a round may bring, 1.05 or more: the proved bounds grow with its root.
+        How much energy a round may add, 1.05 or more. The proved bounds grow with its square root.
     nudge
-        Whether hints are nudged against what the forecasts have missed.
+        Whether to correct hints for the errors of nearby forecasts.
     max_groups
         How many groups get certificates of their own; all others share one, `others`.
     max_unresolved

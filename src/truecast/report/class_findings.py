@@ -81,7 +81,7 @@ class ClassFinding:
 
     @property
     def p_value(self) -> float | None:
-        """The least p-value, which allows for all classes, and for all ways to look at them."""
+        """The smallest p-value, adjusted for all classes and all ways to look at them."""
         if self.sure is None or self.sure_top is None or self.sure_confidence is None:
             return None
         least = min(self.sure.least_p_value, self.sure_top.least_p_value)
@@ -139,12 +139,16 @@ class ClassFinding:
             f"in {percent(figures.accuracy)}{beyond}."
         )
         p = self.p_value
-        tested = "" if p is None else f"; the least p-value is {p_value(p)}, allowing for all"
+        tested = (
+            ""
+            if p is None
+            else f" The smallest p-value, adjusted for all of these, is {p_value(p)}."
+        )
         return [
             *said,
             accuracy,
-            "Each class was looked at in all rounds, and in those in which it was predicted; and "
-            f"the confidence{tested}.",
+            "Each class was tested over all rounds, and over those in which it was predicted; the "
+            f"confidence was tested too.{tested}",
         ]
 
     def _where_predicted(self, label: Label, k: int) -> str:

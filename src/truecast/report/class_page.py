@@ -105,7 +105,7 @@ def _verdict(finding: ClassFinding) -> list[Markup]:
             figure(figures.classwise.sum),
             f"worst: {figure(figures.classwise.worst)}",
         ),
-        None if p is None else tile("least p-value", p_value(p), "allowing for all classes"),
+        None if p is None else tile("smallest p-value", p_value(p), "adjusted for all classes"),
         compared("Brier score", figures.brier.score, figures.brier.uncertainty, "shares"),
         compared("log loss", figures.log.score, figures.log.uncertainty, "shares"),
         tile(
@@ -410,10 +410,10 @@ def _confusion(finding: ClassFinding) -> list[Markup]:
         ),
         tag(
             "p",
-            "Saying another class throughout, for each predicted one, would have been right in "
-            f"{percent(lost)} more of the rounds."
+            "Where some class was predicted, another came more often: saying that one instead "
+            f"would have been right in {percent(lost)} more of the rounds."
             if lost
-            else "No predicted class should have been replaced by another one throughout.",
+            else "Where a class was predicted, no other class came more often.",
         ),
     ]
 

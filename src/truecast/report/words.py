@@ -101,7 +101,7 @@ def _evidence(course: TimeCourse, evidence: EvidenceOverTime | None, which: str)
     return (
         f"Alarm on {course.when(evidence.came)}: bets against {which} turned a stake of 1 into "
         f"more than {evidence.threshold:.3g}. If forecasts are right, the chance that this ever "
-        f"happens is at most {ALPHA:.0%}. As far as can be told, {found}."
+        f"happens is at most {100 * ALPHA:.0f} %. As far as can be told, {found}."
     )
 
 

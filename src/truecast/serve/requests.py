@@ -318,7 +318,7 @@ class Learning(Request):
 
 @dataclass(slots=True)
 class GiveUp(Request):
-    """Await outcomes no longer: of these ids, or of forecasts older than a number of seconds."""
+    """Stop waiting for outcomes: of these ids, or of forecasts older than a number of seconds."""
 
     name: str
     ids: list[str] | None

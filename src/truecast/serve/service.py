@@ -131,7 +131,7 @@ class Service:
     async def give_up(
         self, name: str, *, ids: list[str] | None = None, older_than: float | None = None
     ) -> int:
-        """Await outcomes no longer, of these ids or of old forecasts; return how many."""
+        """Stop waiting for outcomes, of these ids or of old forecasts; return how many."""
         if (ids is None) == (older_than is None):
             raise InputError("ids", "must be given, or older_than, and not both", ids)
         if older_than is not None and not 0 <= older_than <= 1e10:

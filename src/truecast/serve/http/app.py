@@ -144,7 +144,7 @@ class App:
         self.hosts.check(request.headers)
         self._admit(request, route, scope)
         if self._waiting > self.limits.waiting:
-            raise UnavailableError("too many requests wait for answers", 503, 1.0)
+            raise UnavailableError("too many requests are waiting", 503, 1.0)
         if route.takes is not None:
             _check_content_type(request.headers)
             request.body = await read_body(receive, request.headers, self.limits.body)

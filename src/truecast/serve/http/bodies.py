@@ -117,7 +117,9 @@ def _broken(message: str) -> Exception:
     if field := _FIELD.match(message):
         if field["what"] == "missing required":
             return InputError(field["name"], "must be given", None, position)
-        return InputError(argument, "must have only known fields", field["name"], position)
+        return InputError(
+            argument, "must have only fields listed at /docs", field["name"], position
+        )
     if kind := _TYPE.match(message):
         rule = " or ".join(_NAMES.get(name, name) for name in kind["rule"].split(" | "))
         got = _NAMES.get(kind["got"], kind["got"])

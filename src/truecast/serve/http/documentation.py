@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from typing import Any
 
@@ -97,7 +98,7 @@ def _names(content: dict[str, Any]) -> str:
 
 
 def _type(name: str, schema: dict[str, Any]) -> str:
-    about = escape(schema.get("description", ""))
+    about = re.sub("`([^`]*)`", r"<code>\1</code>", escape(schema.get("description", "")))
     shown = {key: value for key, value in schema.items() if key not in ("title", "description")}
     text = escape(json.dumps(shown, indent=2))
     return (

@@ -324,7 +324,9 @@ def _bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         reason = error.strerror or error
-        raise OSError(f"{host}:{port} cannot be listened on: {reason}") from error
+        raise OSError(
+            f"cannot listen on {host}:{port}: {reason}; choose another with --host or --port"
+        ) from error
     return listener
 
 

@@ -192,7 +192,7 @@ async def outcome(request: Request) -> Answer:
 
 
 async def give_up(request: Request) -> Answer:
-    """Await outcomes no longer."""
+    """Stop waiting for outcomes."""
     body = decoded(_give_up, request.body)
     if (body.ids is None) == (body.older_than is None):
         raise InputError("body", "must have `ids` or `older_than`, one of the two", "both or none")
@@ -216,7 +216,7 @@ ROUTES = [
     Route("GET", "/streams", listed, "read", "List the streams, with their verdicts",
           gives=Streams, refuses=(503,)),
     Route("POST", "/streams", create, "admin",
-          "Create a stream; the same again is answered as it is",
+          "Create a stream; repeating the request changes nothing",
           takes=NewStream, gives=StreamInfo, refuses=(409, 503)),
     Route("GET", _STREAM, overview, "read", "Read all that is known of a stream",
           gives=StreamView, refuses=(404, 503)),
@@ -233,14 +233,14 @@ ROUTES = [
           "Export the state: `Recalibrator.load` takes it", gives=dict[str, Any],
           refuses=(404, 503)),
     Route("POST", f"{_STREAM}/forecasts", forecast, "forecast",
-          "Answer scores with calibrated probabilities; the same id has the same answer",
+          "Answer scores with calibrated probabilities; the same id gets the same answer",
           takes=(ForecastRow, Forecasts), gives=(Forecast, ForecastAnswers),
           refuses=(404, 409, 503)),
     Route("POST", f"{_STREAM}/outcomes", outcome, "outcome",
-          "Say what happened, in any order; the same again counts once",
+          "Say what happened, in any order; a repeated outcome counts once",
           takes=(OutcomeRow, Outcomes), gives=(OutcomeAnswer, OutcomeAnswers),
           refuses=(404, 409, 503)),
     Route("POST", f"{_STREAM}/give_up", give_up, "outcome",
-          "Await outcomes no longer: of some ids, or of all forecasts that are too old",
+          "Stop waiting for outcomes: of some ids, or of all forecasts that are too old",
           takes=GiveUp, gives=GivenUp, refuses=(404, 503)),
 ]  # fmt: skip

@@ -349,6 +349,7 @@ class ClassRecalibrator(Issuing[ClassTicket]):
             If a row, an outcome, a group, an event or an entry of `known_at` breaks its rule, or
             the lengths differ. Nothing changes.
         """
+        _check._refuse_misaligned("scores", scores, "outcomes", outcomes)
         y = self._labels.numbers(outcomes)
         x = self._rows(scores)
         if len(x) != len(y):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
-from truecast._check_classes import are_listed, columns_called, readings
+from truecast._check_classes import are_listed, columns_called, readings, refuse_twice
 from truecast.errors import InputError
 
 __all__ = ["Label", "Labels"]
@@ -126,6 +126,7 @@ class Labels:
         """Of the names of scores, those of the classes; None if they are only numbered."""
         chosen, missing = columns_called(names, self.names)
         if missing is None:
+            refuse_twice(argument, names, chosen)
             return chosen
         if _are_numbered(names):
             return None

@@ -237,6 +237,24 @@ def test_what_is_masked_or_no_array_is_refused() -> None:
     assert whole.tolist() == tc.Recalibrator(classes=3).forecast_many(rows, y).tolist()
 
 
+def test_forecasts_are_not_written_over_outcomes() -> None:
+    """Those that are read later would be others; rows may be overwritten, each in its place."""
+    rows = np.random.default_rng(0).dirichlet([1, 1, 1], 500)
+    memory, evidence = np.zeros(1_500), np.zeros(510)
+    y, labels = memory.view(np.int64)[-500:], evidence.view(np.int64)[:500]
+    r, m = tc.Recalibrator(classes=3), tc.Monitor(classes=3)
+    for known_at in (None, np.arange(500) + 3):
+        with pytest.raises(InputError, match="out must not share memory with outcomes"):
+            r.forecast_many(rows, y, known_at=known_at, out=memory.reshape(500, 3))
+    with pytest.raises(InputError, match="out must not share memory with labels"):
+        m.update_many(rows, labels, out=evidence[10:])
+    with pytest.raises(InputError, match="out must not share memory with rows"):
+        m.update_many(rows, labels, out=rows.reshape(-1)[-500:])
+    assert r.rounds == m.rounds == 0
+    expected = tc.Recalibrator(classes=3).forecast_many(rows, y)
+    assert r.forecast_many(rows, y, out=rows).tolist() == expected.tolist()
+
+
 @pytest.mark.slow("imports pandas")
 def test_rows_and_outcomes_with_other_labels_are_refused() -> None:
     """They may be of different rows: as for two classes."""

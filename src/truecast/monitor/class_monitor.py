@@ -214,7 +214,7 @@ class ClassMonitor(Monitor):
         if len(said) != len(came):
             rule = f"must have a row for each of the {len(came)} labels"
             raise InputError("rows", rule, f"shape {said.shape}")
-        trace = np.empty(0) if out is None else _check.output(out, np.empty(len(came), np.uint8))
+        trace = np.empty(0) if out is None else _output(out, said, came)
         _check._refuse_misaligned("known_at", known_at, "rows", rows)
         late = np.empty(0, np.int64) if known_at is None else _check.known_at(known_at, len(came))
         self._run_rows(said, came, late, trace)
@@ -299,6 +299,14 @@ class Classes(Mapping[str | int, Evidence]):
 
     def __repr__(self) -> str:
         return f"Classes({list(self)!r:.400})"
+
+
+def _output(out: Any, rows: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    trace = _check.output(out, np.empty(len(labels), np.uint8))
+    for name, read in (("rows", rows), ("labels", labels)):
+        if np.may_share_memory(trace, read):
+            raise InputError("out", f"must not share memory with {name}", out)
+    return trace
 
 
 def _refuse_groups(**given: Any) -> None:

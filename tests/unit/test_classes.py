@@ -351,6 +351,8 @@ def test_measures_of_classes_take_a_tally_alone_or_both(function):
             function(*arguments)
     with pytest.raises(tc.InputError, match="at least one round, of positive weight"):
         function(Y, ROWS, sample_weight=[0] * 4)
+    with pytest.raises(tc.InputError, match=r"sample_weight must be left out .* got \[1, 1\]"):
+        function(tally, sample_weight=[1, 1])
 
 
 def test_rows_may_be_normalized():

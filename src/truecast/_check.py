@@ -365,6 +365,7 @@ def late(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Return `known_at` and `events` of a log, which may be none; None if outcomes come at once."""
     if known is not None:
+        _refuse_misaligned("known_at", known, "scores", scores)
         none = np.empty(0, np.int64)
         return known_at(known, rounds), none if about is None else events(about, rounds, scores)
     if about is not None:
@@ -692,6 +693,12 @@ def _refuse_unordered(name: str, values: Any) -> None:
         )
 
 
+def _refuse_masked(name: str, rule: str, values: Any) -> None:
+    """Refuse an array of which entries are masked: what is behind the mask is not meant."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        _refuse_first(name, rule, values, np.ma.getmaskarray(values).reshape(-1))
+
+
 def _refuse_misaligned(name: str, values: Any, other_name: str, other: Any) -> None:
     """Refuse two labelled columns (pandas) whose labels differ: they may be of different rows."""
     if hasattr(values, "iloc") and hasattr(other, "iloc") and not values.index.equals(other.index):
@@ -700,8 +707,7 @@ def _refuse_misaligned(name: str, values: Any, other_name: str, other: Any) -> N
 
 
 def _numeric(name: str, values: Any, rule: str) -> NDArray[Any]:
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        _refuse_first(name, rule, values, np.ma.getmaskarray(values).reshape(-1))
+    _refuse_masked(name, rule, values)
     _refuse_unordered(name, values)
     try:
         array = np.asarray(values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NoReturn
 
@@ -21,6 +22,7 @@ __all__ = [
     "class_rounds",
     "columns_called",
     "readings",
+    "refuse_twice",
     "without_prefix",
 ]
 
@@ -127,35 +129,68 @@ def _columns_of(
         if missing is not None:
             rule = f"must have a column for each label; there is none for {missing!r}"
             raise InputError("y_prob", rule, names)
+        refuse_twice("y_prob", names, chosen)
         return given, chosen
+    refuse_twice("y_prob", names, names)
     ways = readings([str(name) for name in names])
     known = [dict(zip(keys, names, strict=True)) for keys in ways]
-    seen = _written(np.asarray(y_true))
+    y = np.asarray(y_true)
+    seen = set(_written(np.unique(_plain(y))))
     for columns in known:
-        if seen <= set(columns) and len(columns) == len(names):
-            return labels_of(_like(y_true, columns)), list(columns.values())
+        labels = _like(y, columns)
+        if labels is not None and seen <= set(columns) and len(columns) == len(names):
+            return labels_of(labels), list(columns.values())
     if len(names) == 1:
         rule = "must have a column for each class: for outcomes 0 or 1, pass the one column itself"
         raise InputError("y_prob", rule, names)
-    raise InputError(
-        "y_true",
-        f"must be named by the columns of y_prob ({', '.join(map(str, names))}); pass labels=, or "
-        ".to_numpy() to go by position",
-        min(seen.difference(*known) or seen),
-    )
+    if not seen:
+        raise InputError("labels", "must be given if y_prob is a frame without rows", None)
+    remedy = "pass labels=, or .to_numpy() to go by position"
+    strange = seen.difference(*known)
+    if not strange:
+        rule = f"must have columns that are all called as y_true calls the classes; {remedy}"
+        raise InputError("y_prob", rule, names)
+    first = next(at for at, text in enumerate(_written(_plain(y))) if text in strange)
+    rule = f"must be named by the columns of y_prob ({', '.join(map(str, names))}); {remedy}"
+    raise InputError("y_true", rule, y.ravel()[first : first + 1].tolist()[0], first)
 
 
-def _written(values: NDArray[Any]) -> set[str]:
-    """Return how outcomes are written: whole floats as integers are."""
-    if values.dtype.kind == "f" and (values == np.floor(values)).all():
-        values = values.astype(np.int64)
-    return set(map(str, np.unique(values.astype(str)).tolist()))
+def refuse_twice(argument: str, names: Sequence[Any], chosen: Sequence[Any]) -> None:
+    """Refuse a frame if a column that was chosen is there more than once."""
+    count = Counter(names)
+    twice = next((name for name in chosen if count[name] > 1), None)
+    if twice is not None:
+        rule = f"must have one column for each class; there are {count[twice]} called {twice!r}"
+        raise InputError(argument, rule, [*names])
 
 
-def _like(y_true: Any, columns: Iterable[str]) -> list[Any]:
-    """Return the names of columns as outcomes are written: as numbers if those are numbers."""
-    numbers = np.asarray(y_true).dtype.kind in "iubf"
-    return [int(float(name)) if numbers else name for name in columns]
+def _plain(values: NDArray[Any]) -> NDArray[Any]:
+    """Return outcomes as numbers or as text."""
+    return values if values.dtype.kind in "biuf" else values.astype(str)
+
+
+def _written(values: NDArray[Any]) -> Iterator[str]:
+    """Yield how outcomes are written: whole floats as integers are."""
+    for value in values.ravel().tolist():
+        whole = isinstance(value, float) and value.is_integer()
+        yield str(int(value) if whole else value)
+
+
+def _like(y: NDArray[Any], columns: Iterable[str]) -> list[Any] | None:
+    """Return the names of columns as outcomes are written: as numbers if those are numbers.
+
+    None if that cannot be, as of a name among numbers.
+    """
+    if y.dtype.kind == "b":
+        values = {"False": 0, "True": 1}
+        return [values[name] for name in columns] if values.keys() >= {*columns} else None
+    if y.dtype.kind not in "iuf":
+        return [*columns] if y.size else None
+    try:
+        numbers = [float(name) for name in columns]
+    except ValueError:
+        return None
+    return [int(number) for number in numbers] if all(map(float.is_integer, numbers)) else None
 
 
 def columns_called(names: Sequence[Any], labels: Sequence[Label]) -> tuple[list[Any], Label | None]:
@@ -246,6 +281,7 @@ def _splits_number(name: str, at: int) -> bool:
 
 def class_numbers(y_true: Any, labels: Sequence[Label], *, stated: bool) -> NDArray[np.int64]:
     """Return the place among the labels of each outcome."""
+    _check._refuse_masked("y_true", "must have no masked entries", y_true)
     _check._refuse_unordered("y_true", y_true)
     values = np.asarray(y_true)
     if values.ndim != 1:
@@ -271,7 +307,8 @@ def _places(values: NDArray[Any], labels: Sequence[Label]) -> NDArray[np.int64]:
     """Return the place of each value; -1 where it is none of the labels."""
     place = {label: at for at, label in enumerate(labels)}
     if values.dtype.kind == "O":
-        return np.array([place.get(value, -1) if _hashable(value) else -1 for value in values])
+        found = [place.get(value, -1) if _hashable(value) else -1 for value in values]
+        return np.array(found, np.int64)
     distinct, which = np.unique(values, return_inverse=True)
     return np.array([place.get(value, -1) for value in distinct.tolist()], np.int64)[which]
 
@@ -315,14 +352,16 @@ def rows_that_sum(rows: NDArray[Any], normalize: bool) -> NDArray[np.float64]:
     low, high = float(table.min()), float(table.max())
     if not (low >= 0 and high <= (np.finfo(np.float64).max if normalize else 1)):
         good = (table >= 0) & (table <= (np.finfo(np.float64).max if normalize else 1))
-        rule = "must not be negative" if normalize else _check._PROBABILITY
+        rule = "must be finite and not negative" if normalize else _check._PROBABILITY
         place = np.unravel_index(int(np.argmin(good)), table.shape)
         raise InputError("y_prob", rule, float(table[place]), tuple(map(int, place)))
-    sums = table @ np.ones(table.shape[1])
+    with np.errstate(over="ignore"):
+        sums = table @ np.ones(table.shape[1])
     if not normalize:
         _refuse_sums(sums, np.abs(sums - 1) <= SLACK, "must have rows that sum to 1 within 1e-6")
         return table
-    _refuse_sums(sums, (sums > 0) & np.isfinite(sums), "must have rows with a positive entry")
+    good = (sums > 0) & np.isfinite(sums)
+    _refuse_sums(sums, good, "must have rows with a positive entry and a finite sum")
     return np.minimum(table / sums[:, None], 1.0)
 
 

@@ -430,8 +430,10 @@ def as_class_tally(
 ) -> ClassTally:
     """Return the tally of what a measure was given; it must have at least one round."""
     if isinstance(y_true, ClassTally):
-        if any(given is not None for given in (y_prob, labels, sample_weight)):
-            raise InputError("y_prob", "and labels must be left out beside a ClassTally", y_prob)
+        given = {"y_prob": y_prob, "labels": labels, "sample_weight": sample_weight}
+        for name, value in given.items():
+            if value is not None:
+                raise InputError(name, "must be left out beside a ClassTally", value)
         tally = y_true
     elif y_prob is None or isinstance(y_true, Tally):
         rule = "of shape (rounds, classes) is needed unless the first argument is a ClassTally"

@@ -167,6 +167,26 @@ TWO = "result,p_home,p_away,q_home,q_away\nhome,.5,.5,.5,.5\naway,.5,.5,.5,.5\n"
             ("measure", "--scores", "p_home,p_draw,p_away", "--classes", "home,Home,away"),
             "must have each class once (--classes); got 'home' twice (in any case)",
         ),
+        (
+            "result,p_1.1,p_1.10,p_2\n1.1,.5,.3,.2\n1.10,.4,.3,.3\n2,.2,.4,.4\n",
+            (),
+            "cannot tell the class '1.1' from '1.10' (--classes): as outcomes they are one number",
+        ),
+        (
+            f"{HEAD}{GAMES}",
+            ("measure", "--scores", "p_home,p_draw,p_away", "--classes", "01,1,2"),
+            "cannot tell the class '01' from '1' (--classes)",
+        ),
+        (
+            f"{HEAD}{GAMES}",
+            ("measure", "--scores", "p_home,p_home,p_away"),
+            "must have each class once (--scores); got 'p_home' twice",
+        ),
+        (
+            f"{HEAD}{GAMES}",
+            ("measure", "--scores", "p_home"),
+            "must have from 2 to 4096 classes (--scores); for outcomes 0 or 1, use --score",
+        ),
         (f"{HEAD}{GAMES}", ("measure", "--percent"), "got 1.0000000%: if these are probabilities"),
         (
             f"{HEAD}{GAMES}",

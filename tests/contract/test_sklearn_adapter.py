@@ -663,6 +663,13 @@ def test_fewer_than_two_classes_are_refused() -> None:
     assert not hasattr(model, "recalibrator_")
 
 
+def test_a_label_that_is_none_of_the_classes_is_named() -> None:
+    X, y = rows()
+    model = RecalibratedClassifier(learner()).fit(X, np.array(["no", "yes"])[y])
+    error = refused(model.partial_fit, X[:2], ["yes", "other"])
+    assert str(error).endswith("['no', 'yes'], got 'other' at position 1")
+
+
 def test_splits_that_are_refused() -> None:
     X, y = rows()
     error = refused(

@@ -74,6 +74,17 @@ def test_forecasts(http: httpx.Client, name: str) -> None:
     assert http.get("/streams/a").json()["seq"] == before
 
 
+def test_a_row_of_classes_that_does_not_sum_to_1() -> None:
+    """What it says can be done here: a stream has no option to divide rows by their sums."""
+    rows = [{"score": [0.5, 0.3, 0.2]}, {"score": [0.5, 0.3, 0.3]}]
+    with serving() as url, httpx.Client(base_url=url) as client:
+        client.post("/streams", json={"name": "games", "classes": ["home", "draw", "away"]})
+        problem = client.post("/streams/games/forecasts", json={"forecasts": rows}).json()
+    assert [problem[name] for name in ("argument", "value", "position")] == ["score", 1.1, 1]
+    assert "divide each by its sum" in problem["rule"]
+    assert "normalize" not in problem["rule"]
+
+
 def test_a_row_that_breaks_a_rule_is_named(http: httpx.Client) -> None:
     rows = [{"score": 0.5}, {"score": 0.2}, {"score": 2}]
     problem = http.post("/streams/a/forecasts", json={"forecasts": rows}).json()

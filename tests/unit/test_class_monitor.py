@@ -217,6 +217,23 @@ def test_bad_input_changes_nothing() -> None:
     assert far.rounds == 1
 
 
+def test_errors_name_the_arguments_of_a_monitor() -> None:
+    """Those of a recalibrator have other names, and it has a scale."""
+    m = tc.Monitor(classes=LABELS)
+    wrong, right = [0.2, 0.3, 0.6], [0.2, 0.3, 0.5]
+    for call, match in (
+        (lambda: m.update(wrong, "home"), "^row must have rows .* normalize=True .* sum, got 1.1$"),
+        (lambda: m.issue([0.2, 0.8]), "^row must be 3 numbers"),
+        (lambda: m.update_many([wrong], ["home"]), "^rows must have rows that sum to 1"),
+        (lambda: m.update_many([right], ["nobody"]), "^labels must be one of the classes"),
+        (lambda: m.update_many([right], ["home"], groups=["a"]), "^groups must be None"),
+        (lambda: m.update_many([right], ["home"], events=["a"]), "^events must be None"),
+        (lambda: m.issue(right, group="a"), "^group must be None"),
+    ):
+        with pytest.raises(InputError, match=match):
+            call()
+
+
 def test_metrics_name_the_class() -> None:
     parser = pytest.importorskip("prometheus_client.parser")
     m = tc.Monitor(classes=LABELS)

@@ -210,11 +210,79 @@ def test_batches_name_the_row() -> None:
     assert r.to_json() == before
 
 
+def test_what_is_masked_or_no_array_is_refused() -> None:
+    """What is behind a mask is not meant, and the imaginary part of a number is not lost."""
+    rows, y = np.full((3, 3), 1 / 3), [0, 1, 2]
+    hidden = np.eye(3, dtype=bool)
+    partly = np.ma.array(rows, mask=hidden)
+    r, m = tc.Recalibrator(classes=3), tc.Monitor(classes=3)
+    before = r.to_json(), m.to_json()
+    for call, match in (
+        (lambda: r.predict(partly[1]), "scores .* masked .* position 1"),
+        (lambda: r.predict(rows[0] + 1j), "scores must be 3 numbers"),
+        (
+            lambda: r.forecast_many(np.ma.array(rows, mask=hidden), y),
+            r"masked .* position \(0, 0\)",
+        ),
+        (lambda: r.forecast_many(rows, np.ma.array(y, mask=hidden[2])), "outcomes .* position 2"),
+        (lambda: r.forecast_many(rows, iter(y)), r"outcomes .* pass list\(...\) of it"),
+        (lambda: r.forecast_many(rows, set(y)), "outcomes .* an entry for each round in order"),
+        (lambda: m.update_many(partly, y), "rows .* masked"),
+        (lambda: m.update_many(rows, np.ma.array(y, mask=hidden[2])), "labels .* masked"),
+    ):
+        with pytest.raises(InputError, match=match):
+            call()
+    assert (r.to_json(), m.to_json()) == before
+    whole = r.forecast_many(np.ma.array(rows), np.ma.array(y))
+    assert whole.tolist() == tc.Recalibrator(classes=3).forecast_many(rows, y).tolist()
+
+
+def test_forecasts_are_not_written_over_outcomes() -> None:
+    """Those that are read later would be others; rows may be overwritten, each in its place."""
+    rows = np.random.default_rng(0).dirichlet([1, 1, 1], 500)
+    memory, evidence = np.zeros(1_500), np.zeros(510)
+    y, labels = memory.view(np.int64)[-500:], evidence.view(np.int64)[:500]
+    r, m = tc.Recalibrator(classes=3), tc.Monitor(classes=3)
+    for known_at in (None, np.arange(500) + 3):
+        with pytest.raises(InputError, match="out must not share memory with outcomes"):
+            r.forecast_many(rows, y, known_at=known_at, out=memory.reshape(500, 3))
+    with pytest.raises(InputError, match="out must not share memory with labels"):
+        m.update_many(rows, labels, out=evidence[10:])
+    with pytest.raises(InputError, match="out must not share memory with rows"):
+        m.update_many(rows, labels, out=rows.reshape(-1)[-500:])
+    assert r.rounds == m.rounds == 0
+    expected = tc.Recalibrator(classes=3).forecast_many(rows, y)
+    assert r.forecast_many(rows, y, out=rows).tolist() == expected.tolist()
+
+
+@pytest.mark.slow("imports pandas")
+def test_rows_and_outcomes_with_other_labels_are_refused() -> None:
+    """They may be of different rows: as for two classes."""
+    pandas = pytest.importorskip("pandas")
+    rows = pandas.DataFrame(np.full((3, 3), 1 / 3))
+    y, known = (pandas.Series(some, index=[2, 1, 0]) for some in ([0, 1, 2], [2, 2, 2]))
+    r, m = tc.Recalibrator(classes=3), tc.Monitor(classes=3)
+    two = tc.Recalibrator()
+    for call, match in (
+        (lambda: r.forecast_many(rows, y), "scores must have the index of outcomes"),
+        (lambda: m.update_many(rows, y), "rows must have the index of labels"),
+        (lambda: r.forecast_many(rows, [0, 1, 2], known_at=known), "known_at .* index of scores"),
+        (lambda: m.update_many(rows, [0, 1, 2], known_at=known), "known_at .* index of rows"),
+        (lambda: two.forecast_many(rows[0], [0, 1, 1], known_at=known), "known_at .* index of"),
+    ):
+        with pytest.raises(InputError, match=match):
+            call()
+    assert r.rounds == m.rounds == two.rounds == 0
+    r.forecast_many(rows, y.to_numpy(), known_at=known.to_numpy())
+
+
 def test_rows_may_be_normalised() -> None:
     r = tc.Recalibrator(classes=3, normalize=True)
     assert r.predict([2.0, 1.0, 1.0]) == pytest.approx([0.5, 0.25, 0.25], abs=1e-5)
     with pytest.raises(InputError, match="positive sum"):
         r.predict([0.0, 0.0, 0.0])
+    with pytest.raises(InputError, match="a positive sum that is finite, got inf at position 1"):
+        r.predict_many([[1, 2, 3], [1e308, 1e308, 1e308]])
     near = tc.Recalibrator(classes=3).predict([0.5, 0.25, 0.2500004])
     assert near.sum() == pytest.approx(1.0, abs=1e-15)
 
@@ -302,6 +370,13 @@ def test_frames_are_read_by_their_columns() -> None:
 def test_bad_classes_are_refused(classes: Any) -> None:
     with pytest.raises(InputError, match="classes"):
         tc.Recalibrator(classes=classes)
+
+
+def test_a_class_that_is_named_twice_is_named() -> None:
+    names = [f"label {number}" for number in range(300)]
+    names[200] = names[7]
+    with pytest.raises(InputError, match="classes must name .* got 'label 7' at position 200"):
+        tc.Recalibrator(classes=names)
 
 
 def test_rows_without_classes_are_refused_with_what_to_do() -> None:

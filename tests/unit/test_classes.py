@@ -243,6 +243,23 @@ def test_numbers_as_labels():
     assert tc.brier_score(np.array(Y, float), ROWS) == tc.brier_score(Y, ROWS)
 
 
+def test_true_and_false_as_labels():
+    y = np.array([True, False, True, True])
+    rows = ROWS[:, :2] / ROWS[:, :2].sum(axis=1, keepdims=True)
+    expected = tc.ClassTally.from_predictions(y.astype(int), rows)
+    for names in ([False, True], ["p_False", "p_True"]):
+        assert tc.ClassTally.from_predictions(y, pd.DataFrame(rows, columns=names)) == expected
+    assert tc.ClassTally.from_predictions(y, rows, labels=[False, True]) == expected
+
+
+def test_no_rounds_are_an_empty_tally():
+    """Names in an empty column are objects to numpy, as pandas has them."""
+    whole = tc.ClassTally.from_predictions([NAMES[k] for k in Y], ROWS, labels=NAMES)
+    for y in ([], np.array([], object), pd.Series([], dtype=str), pl.Series([], dtype=pl.String)):
+        none = tc.ClassTally.from_predictions(y, np.empty((0, 3)), labels=NAMES)
+        assert none + whole == whole
+
+
 # What is refused
 
 
@@ -286,6 +303,37 @@ def test_numbers_as_labels():
         (Y, tc.TopK([[0, 1], [1]] * 2, [[0.5, 0.5]] * 4), {"labels": 5}, "rows of one length"),
         (Y, tc.TopK([[0.5]] * 4, [[1.0]] * 4), {"labels": 5}, "indices, integers, and values"),
         (Y, np.zeros((4, 3)), {"normalize": True}, "rows with a positive entry"),
+        (Y, np.full((4, 3), 1e308), {"normalize": True}, "a finite sum, got inf at position 0"),
+        (
+            Y,
+            np.full((4, 3), np.inf),
+            {"normalize": True},
+            "must be finite and not negative, got inf",
+        ),
+        (np.ma.array(Y, mask=[0, 0, 1, 0]), ROWS, {}, "y_true .* masked .* position 2"),
+        # columns of frames
+        (
+            ["a", "z", "b", "c"],
+            pl.DataFrame(ROWS, schema=list("abc")),
+            {},
+            r"named by the columns of y_prob \(a, b, c\).* got 'z' at position 1",
+        ),
+        ([1.0, 2, np.nan, 3], pd.DataFrame(ROWS, columns=[1, 2, 3]), {}, "got nan at position 2"),
+        ([0, 1, 1, 0], pl.DataFrame(ROWS, schema=["0", "1", "other"]), {}, "y_prob .* all called"),
+        (
+            [0.5, 1.5, 1.5, 1.5],
+            pd.DataFrame(ROWS, columns=[0.5, 1.5, 2.5]),
+            {},
+            "y_prob .* all called",
+        ),
+        (Y, pd.DataFrame(ROWS, columns=[0, 1, 1]), {}, "y_prob .* there are 2 called 1"),
+        (
+            ["a", "b", "a", "b"],
+            pd.DataFrame(ROWS, columns=["a", "b", "a"]),
+            {"labels": ["a", "b"]},
+            "y_prob .* there are 2 called 'a'",
+        ),
+        ([], pl.DataFrame({"a": [], "b": []}), {}, "labels must be given if y_prob is a frame"),
         ([], np.zeros((0, 3)), {}, "at least one round"),
     ],
 )
@@ -303,6 +351,8 @@ def test_measures_of_classes_take_a_tally_alone_or_both(function):
             function(*arguments)
     with pytest.raises(tc.InputError, match="at least one round, of positive weight"):
         function(Y, ROWS, sample_weight=[0] * 4)
+    with pytest.raises(tc.InputError, match=r"sample_weight must be left out .* got \[1, 1\]"):
+        function(tally, sample_weight=[1, 1])
 
 
 def test_rows_may_be_normalized():

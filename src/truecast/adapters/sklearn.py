@@ -556,9 +556,8 @@ def _outcomes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     unknown = ~np.isin(labels, classes)
     if unknown.any():
         first = int(unknown.argmax())
-        raise InputError(
-            "y", f"must be one of the classes {classes.tolist()}", labels[first], first
-        )
+        rule = f"must be one of the classes {classes.tolist()}"
+        raise InputError("y", rule, labels[first : first + 1].tolist()[0], first)
     return np.searchsorted(classes, labels).astype(np.int64)
 
 

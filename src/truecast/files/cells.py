@@ -150,7 +150,7 @@ class ClassOutcomes:
     def __init__(self, cells: CellFormat, labels: Sequence[str]) -> None:
         self._cells = cells
         self._labels = labels
-        self._numbers = {_key(label): float(number) for number, label in enumerate(labels)}
+        self._numbers = {key: float(number) for number, key in enumerate(class_keys(labels))}
 
     def __call__(self, column: pl.Series) -> NDArray[np.float64]:
         """Return a column as numbers of classes, nan where there are none."""
@@ -306,6 +306,11 @@ def _mostly_percent(column: pl.Series, cells: CellFormat) -> bool:
     return bool(
         sure and (found >= 0).all() and (found <= 100).all() and len(above) > len(found) / 2
     )
+
+
+def class_keys(labels: Sequence[str]) -> list[str]:
+    """Return what tells the outcomes apart that are called like these labels."""
+    return _keys(pl.Series(labels, dtype=pl.String)).to_list()
 
 
 def _key(value: str) -> str:

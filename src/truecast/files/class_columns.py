@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from truecast._check_classes import MOST_CLASSES, readings, without_prefix
 from truecast.errors import FileError
+from truecast.files.cells import class_keys
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,15 +53,31 @@ def class_columns(
             f"got {len(labels)} and {len(scores)}"
         )
         raise FileError(name, reason)
-    for given, how in ((labels, option), (tuple(scores), spelled("scores"))):
-        keys = [_key(one) for one in given] if given is labels else [*given]
-        twice = next((one for one, key in zip(given, keys, strict=True) if keys.count(key) > 1), "")
-        if twice:
-            more = " (in any case)" if given.count(twice) == 1 else ""
-            raise FileError(name, f"must have each class once ({how}); got {twice!r} twice{more}")
     if not 2 <= len(labels) <= MOST_CLASSES:
-        raise FileError(name, f"must have from 2 to {MOST_CLASSES} classes ({option})")
+        how = spelled("scores") if classes is None else option
+        one = f"; for outcomes 0 or 1, use {spelled('score')}" * (len(labels) < 2)
+        raise FileError(name, f"must have from 2 to {MOST_CLASSES} classes ({how}){one}")
+    _refuse_twice(name, scores, scores, spelled("scores"))
+    _refuse_twice(name, labels, class_keys(labels), option)
     return tuple(scores), labels
+
+
+def _refuse_twice(name: str, given: Sequence[str], keys: Sequence[str], how: str) -> None:
+    """Refuse two that have one key: their outcomes could not be told apart."""
+    first: dict[str, str] = {}
+    for one, key in zip(given, keys, strict=True):
+        if key not in first:
+            first[key] = one
+            continue
+        before = first[key]
+        if _key(before) != _key(one):
+            reason = (
+                f"cannot tell the class {before!r} from {one!r} ({how}): as outcomes they are one "
+                f"number. Write them as words in the file, such as 'v{one}'"
+            )
+            raise FileError(name, reason)
+        more = " (in any case)" if before != one else ""
+        raise FileError(name, f"must have each class once ({how}); got {before!r} twice{more}")
 
 
 def _labels_of(scores: Sequence[str], outcomes: Sequence[str]) -> Sequence[str]:

@@ -18,6 +18,7 @@ from truecast.recalibrate.class_rows import Label, Labels
 __all__ = ["ClassMonitor", "Classes"]
 
 ORDERS = "issue", "resolution"
+_REMEDY = "normalize=True divides each by its sum"
 
 
 class ClassMonitor(Monitor):
@@ -163,7 +164,7 @@ class ClassMonitor(Monitor):
         InputError
             If the row or the label breaks its rule. Nothing changes.
         """
-        _refuse_groups(group)
+        _refuse_groups(group=group)
         self._update_row(self._row(row), self._labels.number(label, "label"))
 
     def update_many(
@@ -200,13 +201,21 @@ class ClassMonitor(Monitor):
             If a row, a label or an entry of `known_at` breaks its rule, or the lengths differ.
             Nothing changes.
         """
-        _refuse_groups(groups, events)
-        came = self._labels.numbers(labels)
-        said = self._labels.rows(rows, scale="probability", normalize=self._normalize)
+        _refuse_groups(groups=groups, events=events)
+        _check._refuse_misaligned("rows", rows, "labels", labels)
+        came = self._labels.numbers(labels, "labels")
+        said = self._labels.rows(
+            rows,
+            scale="probability",
+            normalize=self._normalize,
+            argument="rows",
+            remedy=_REMEDY,
+        )
         if len(said) != len(came):
             rule = f"must have a row for each of the {len(came)} labels"
             raise InputError("rows", rule, f"shape {said.shape}")
-        trace = np.empty(0) if out is None else _check.output(out, np.empty(len(came), np.uint8))
+        trace = np.empty(0) if out is None else _output(out, said, came)
+        _check._refuse_misaligned("known_at", known_at, "rows", rows)
         late = np.empty(0, np.int64) if known_at is None else _check.known_at(known_at, len(came))
         self._run_rows(said, came, late, trace)
 
@@ -225,7 +234,7 @@ class ClassMonitor(Monitor):
         InputError
             If the row breaks its rule. Nothing changes.
         """
-        _refuse_groups(group, event)
+        _refuse_groups(group=group, event=event)
         return self._issue_row(self._row(row))
 
     def issue_many(self, *_: Any, **__: Any) -> NoReturn:
@@ -249,7 +258,9 @@ class ClassMonitor(Monitor):
         self._resolve_row(ticket, self._labels.number(label, "label"))
 
     def _row(self, row: ArrayLike) -> NDArray[np.float64]:
-        return self._labels.row(row, scale="probability", normalize=self._normalize)
+        return self._labels.row(
+            row, scale="probability", normalize=self._normalize, argument="row", remedy=_REMEDY
+        )
 
 
 class _ClassEvidence(Evidence):
@@ -290,8 +301,16 @@ class Classes(Mapping[str | int, Evidence]):
         return f"Classes({list(self)!r:.400})"
 
 
-def _refuse_groups(groups: Any, events: Any = None) -> None:
-    for name, value in (("group", groups), ("event", events)):
+def _output(out: Any, rows: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    trace = _check.output(out, np.empty(len(labels), np.uint8))
+    for name, read in (("rows", rows), ("labels", labels)):
+        if np.may_share_memory(trace, read):
+            raise InputError("out", f"must not share memory with {name}", out)
+    return trace
+
+
+def _refuse_groups(**given: Any) -> None:
+    for name, value in given.items():
         if value is not None:
             raise InputError(name, "must be None: not supported yet with classes", value)
 

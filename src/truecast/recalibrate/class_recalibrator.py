@@ -351,12 +351,13 @@ class ClassRecalibrator(Issuing[ClassTicket]):
             If a row, an outcome, a group, an event or an entry of `known_at` breaks its rule, or
             the lengths differ. Nothing changes.
         """
+        _check._refuse_misaligned("scores", scores, "outcomes", outcomes)
         y = self._labels.numbers(outcomes)
         x = self._rows(scores)
         if len(x) != len(y):
             rule = f"must have a row for each of the {len(y)} outcomes"
             raise InputError("scores", rule, f"shape {x.shape}")
-        said = np.empty(x.shape) if out is None else _output(out, x)
+        said = np.empty(x.shape) if out is None else _output(out, x, y)
         names = None if groups is None else _check.groups(groups, len(y), scores)
         late = _check.late(known_at, events, len(y), scores)
         if late is None:
@@ -436,7 +437,7 @@ def _for_each(hint: Any) -> Hint | None:
     return copy.copy(made)
 
 
-def _output(out: Any, x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _output(out: Any, x: NDArray[np.float64], y: NDArray[np.int64]) -> NDArray[np.float64]:
     rule = f"must be a writeable, contiguous float64 array of shape {x.shape}, aligned"
     if not isinstance(out, np.ndarray) or out.dtype != np.float64 or out.shape != x.shape:
         raise InputError("out", rule, out)
@@ -444,4 +445,6 @@ def _output(out: Any, x: NDArray[np.float64]) -> NDArray[np.float64]:
         raise InputError("out", rule, out)
     if out.ctypes.data != x.ctypes.data and np.may_share_memory(out, x):
         raise InputError("out", "must not overlap what is read after it is written", out)
+    if np.may_share_memory(out, y):
+        raise InputError("out", "must not share memory with outcomes", out)
     return out

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
-from truecast._check_classes import are_listed, columns_called, readings
+from truecast._check_classes import are_listed, columns_called, readings, refuse_twice
 from truecast.errors import InputError
 
 __all__ = ["Label", "Labels"]
@@ -19,10 +19,8 @@ Label = str | int
 MAX_CLASSES = 4096
 TOLERANCE = 1e-6  # of the sum of a row
 
-_SUM = (
-    "must have rows that sum to 1 (within 1e-6): normalize=True divides each by its sum, "
-    "scale='logit' takes any finite numbers"
-)
+_SUM = "must have rows that sum to 1 (within 1e-6)"
+REMEDY = "normalize=True divides each by its sum, scale='logit' takes any finite numbers"
 
 
 class Labels:
@@ -49,49 +47,65 @@ class Labels:
             rule = f"must be one of the classes, which are fixed at the start: {self._listed}"
             raise InputError(argument, rule, label, position) from None
 
-    def numbers(self, labels: Any) -> NDArray[np.int64]:
+    def numbers(self, labels: Any, argument: str = "outcomes") -> NDArray[np.int64]:
         """The columns of many labels, or InputError."""
+        _check._refuse_masked(argument, "must have no masked entries", labels)
+        _check._refuse_unordered(argument, labels)
         column = labels if isinstance(labels, np.ndarray) else np.asarray(labels)
         if column.ndim != 1:
-            raise InputError("outcomes", "must be one label a row", f"shape {column.shape}")
+            raise InputError(argument, "must be one label a row", f"shape {column.shape}")
         if self.plain and column.dtype.kind in "iu":
             bad = (column < 0) | (column >= len(self))
             if bad.any():
                 at = int(bad.argmax())
-                self.number(column[at].item(), "outcomes", at)
+                self.number(column[at].item(), argument, at)
             return np.ascontiguousarray(column, np.int64)
         entries = column.tolist() if isinstance(labels, np.ndarray) else list(labels)
-        found = (self.number(label, "outcomes", at) for at, label in enumerate(entries))
+        found = (self.number(label, argument, at) for at, label in enumerate(entries))
         return np.fromiter(found, np.int64, len(column))
 
-    def row(self, scores: Any, *, scale: str, normalize: bool) -> NDArray[np.float64]:
+    def row(
+        self,
+        scores: Any,
+        *,
+        scale: str,
+        normalize: bool,
+        argument: str = "scores",
+        remedy: str = REMEDY,
+    ) -> NDArray[np.float64]:
         """The scores of one round, one of each class; by their names, if they have names."""
-        scores = self._named(scores)
-        try:
-            row = np.asarray(scores, np.float64)
-        except (TypeError, ValueError):
-            row = np.empty(0)
-        if row.shape != (len(self),):
+        scores = self._named(scores, argument)
+        row = _floats(scores, argument)
+        if row is None or row.shape != (len(self),):
             rule = f"must be {len(self)} numbers, one of each class"
-            raise InputError("scores", rule, scores)
-        return self._checked(row.reshape(1, -1), scale, normalize, one=True).reshape(-1)
+            raise InputError(argument, rule, scores)
+        place = _Place(argument, remedy, one=True)
+        return _checked(row.reshape(1, -1), scale, normalize, place).reshape(-1)
 
-    def _named(self, scores: Any) -> Any:
+    def _named(self, scores: Any, argument: str) -> Any:
         """Of a dict, or of a row of a pandas frame, the scores of the classes; others as they are.
 
         An array, a list and a series without names go by position.
         """
         if not hasattr(scores, "keys"):
             return scores
-        chosen = self._chosen([*scores.keys()], "score", "a list")
+        chosen = self._chosen([*scores.keys()], argument, "score", "a list")
         return scores if chosen is None else [scores[name] for name in chosen]
 
-    def rows(self, scores: Any, *, scale: str, normalize: bool) -> NDArray[np.float64]:
+    def rows(
+        self,
+        scores: Any,
+        *,
+        scale: str,
+        normalize: bool,
+        argument: str = "scores",
+        remedy: str = REMEDY,
+    ) -> NDArray[np.float64]:
         """A row of scores for each round; a frame may have its columns in any order."""
-        table = self._table(self._columns(scores))
-        return self._checked(table, scale, normalize)
+        table = self._table(self._columns(scores, argument), argument)
+        return _checked(table, scale, normalize, _Place(argument, remedy, one=False))
 
-    def _columns(self, scores: Any) -> Any:
+    def _columns(self, scores: Any, argument: str) -> Any:
         """Of a frame, the columns of the classes, by their names; others go by position.
 
         A column is called like its class, or all have the same beginning or end beside it.
@@ -99,15 +113,20 @@ class Labels:
         found = getattr(
             scores, "column_names", getattr(scores, "columns", None)
         )  # Arrow, or others
-        chosen = None if found is None else self._chosen(list(found), "column", ".to_numpy()")
+        if found is None:
+            return scores
+        chosen = self._chosen(list(found), argument, "column", ".to_numpy()")
         if chosen is None:
             return scores
         return np.column_stack([np.asarray(scores[name]) for name in chosen])
 
-    def _chosen(self, names: Sequence[Any], of: str, unnamed: str) -> list[Any] | None:
+    def _chosen(
+        self, names: Sequence[Any], argument: str, of: str, unnamed: str
+    ) -> list[Any] | None:
         """Of the names of scores, those of the classes; None if they are only numbered."""
         chosen, missing = columns_called(names, self.names)
         if missing is None:
+            refuse_twice(argument, names, chosen)
             return chosen
         if _are_numbered(names):
             return None
@@ -115,36 +134,18 @@ class Labels:
             f"must have a {of} for each class: {missing!r} is missing. Name {of}s like the "
             f"classes, such as {missing!r} or 'p_{missing}', or pass {unnamed} to go by position"
         )
-        raise InputError("scores", rule, names)
+        raise InputError(argument, rule, names)
 
-    def _table(self, scores: Any) -> NDArray[np.float64]:
+    def _table(self, scores: Any, argument: str) -> NDArray[np.float64]:
         rule = f"must be numbers of shape (rounds, {len(self)}), a column for each class"
-        try:
-            table = np.asarray(scores, np.float64)
-        except (TypeError, ValueError):
-            raise InputError("scores", rule, scores) from None
+        table = _floats(scores, argument)
+        if table is None:
+            raise InputError(argument, rule, scores)
         if table.shape == (0,):
             table = table.reshape(0, len(self))
         if table.ndim != 2 or table.shape[1] != len(self):
-            raise InputError("scores", rule, f"shape {table.shape}")
+            raise InputError(argument, rule, f"shape {table.shape}")
         return np.require(table, requirements=["C", "A"])
-
-    def _checked(
-        self, table: NDArray[np.float64], scale: str, normalize: bool, *, one: bool = False
-    ) -> NDArray[np.float64]:
-        if scale == "logit":
-            _refuse(~np.isfinite(table), "must be finite numbers", table, one)
-            return table
-        good = (table >= 0) & (np.isfinite(table) if normalize else table <= 1)
-        rule = "must be numbers from 0 on" if normalize else "must be numbers between 0 and 1"
-        _refuse(~good, rule, table, one)
-        sums = table.sum(axis=1)
-        bad = ~(sums > 0) | ~np.isfinite(sums) if normalize else np.abs(sums - 1) > TOLERANCE
-        if bad.any():
-            at = int(bad.argmax())
-            rule = "must have rows with a positive sum" if normalize else _SUM
-            raise InputError("scores", rule, float(sums[at]), None if one else at)
-        return np.ascontiguousarray(table / sums[:, None]) if normalize else table
 
     @property
     def _listed(self) -> str:
@@ -160,12 +161,63 @@ def _are_numbered(names: Sequence[Any]) -> bool:
     )
 
 
-def _refuse(bad: NDArray[np.bool_], rule: str, table: NDArray[np.float64], one: bool) -> None:
+class _Place(NamedTuple):
+    """Where scores come from: the argument, what to do about wrong sums, and if it is one row."""
+
+    argument: str
+    remedy: str
+    one: bool
+
+
+def _floats(scores: Any, argument: str) -> NDArray[np.float64] | None:
+    """Scores as an array; None if they are no numbers."""
+    _check._refuse_masked(argument, "must have no masked entries", scores)
+    try:
+        found = np.asarray(scores)
+        return None if found.dtype.kind in "cmM" else np.asarray(found, np.float64)
+    except (TypeError, ValueError):
+        return None
+
+
+def _checked(
+    table: NDArray[np.float64], scale: str, normalize: bool, place: _Place
+) -> NDArray[np.float64]:
+    if scale == "logit":
+        _refuse(~np.isfinite(table), "must be finite numbers", table, place)
+        return table
+    good = (table >= 0) & (np.isfinite(table) if normalize else table <= 1)
+    rule = "must be numbers from 0 on" if normalize else "must be numbers between 0 and 1"
+    _refuse(~good, rule, table, place)
+    if normalize:
+        return _normalized(table, place)
+    sums = table.sum(axis=1)
+    bad = np.abs(sums - 1) > TOLERANCE
+    if bad.any():
+        _refuse_sum(sums, bad, f"{_SUM}: {place.remedy}", place)
+    return table
+
+
+def _normalized(table: NDArray[np.float64], place: _Place) -> NDArray[np.float64]:
+    with np.errstate(over="ignore"):
+        sums = table.sum(axis=1)
+    bad = ~(sums > 0) | ~np.isfinite(sums)
+    if bad.any():
+        _refuse_sum(sums, bad, "must have rows with a positive sum that is finite", place)
+    return np.ascontiguousarray(table / sums[:, None])
+
+
+def _refuse_sum(
+    sums: NDArray[np.float64], bad: NDArray[np.bool_], rule: str, place: _Place
+) -> NoReturn:
+    at = int(bad.argmax())
+    raise InputError(place.argument, rule, float(sums[at]), None if place.one else at)
+
+
+def _refuse(bad: NDArray[np.bool_], rule: str, table: NDArray[np.float64], place: _Place) -> None:
     if bad.any():
         row, column = np.argwhere(bad)[0].tolist()
-        raise InputError(
-            "scores", rule, float(table[row, column]), column if one else (row, column)
-        )
+        at = column if place.one else (row, column)
+        raise InputError(place.argument, rule, float(table[row, column]), at)
 
 
 def _names(classes: Any) -> tuple[Label, ...]:
@@ -178,6 +230,11 @@ def _names(classes: Any) -> tuple[Label, ...]:
     names = tuple(name.item() if isinstance(name, np.generic) else name for name in classes)
     if any(type(name) not in (str, int) for name in names):
         raise InputError("classes", rule, classes)
-    if not 2 <= len(names) <= MAX_CLASSES or len(set(names)) != len(names):
+    if not 2 <= len(names) <= MAX_CLASSES:
         raise InputError("classes", rule, classes)
+    seen: set[Label] = set()
+    for place, name in enumerate(names):
+        if name in seen:
+            raise InputError("classes", "must name each class once", name, place)
+        seen.add(name)
     return names

@@ -22,6 +22,7 @@ __all__ = ["CELLS", "NO_NUMBERS", "Group", "LiveStream", "Steps", "name_of"]
 
 Group = str | list[str] | None
 
+_REMEDY = "divide each by its sum; a stream of scale 'logit' takes any finite numbers"
 CELLS = 256, 64  # of a record: of one outcome, and of each of several classes
 _FEW = 8  # rows up to which one by one is faster
 NO_NUMBERS = np.empty(0, np.int64)
@@ -117,7 +118,14 @@ class LiveStream:
     def scores(self, rows: list[Any]) -> NDArray[np.float64]:
         """Return scores as an array, or raise InputError."""
         if not self.binary:
-            return self.recalibrator._rows(rows)  # type: ignore[no-any-return]
+            table: NDArray[np.float64] = self.recalibrator._labels.rows(
+                rows,
+                scale=self.options.scale,
+                normalize=False,
+                argument="score",
+                remedy=_REMEDY,
+            )
+            return table
         if len(rows) <= _FEW and self.options.scale == "probability" and _are_plain(rows):
             return np.array(rows) + 0.0
         return _check.scores("score", rows, scale=self.options.scale) + 0.0  # no -0.0

@@ -187,15 +187,25 @@ class Offsets {
         }
     };
 
-    // What member j makes of a row, normalised.
+    // What member j makes of a row, normalised. Odds of a class against the most probable one are
+    // cut off as those of two are, before and after.
     template <typename At>
     static void say_row(std::size_t j, const double* hint, std::size_t classes, std::size_t n,
                         At at, double* q) {
-        double total = 0.0;
+        const auto cut_off = [&](const double* from) {
+            static const double least = std::exp(-offsets::farthest);
+            const double lowest = least * *std::max_element(from, from + classes);
+            for (std::size_t k = 0; k < classes; ++k)
+                q[k] = hint[k] > 0.0 ? std::max(from[k], lowest) : 0.0;
+        };
+        cut_off(hint);
         for (std::size_t k = 0; k < classes; ++k) {
             const Sum sum(j, n, [&](std::size_t i) -> const Offset& { return at(i, k); });
-            total += q[k] = hint[k] * std::exp(0.5 * sum.of(0.0));
+            q[k] *= std::exp(0.5 * sum.of(0.0));
         }
+        cut_off(q);
+        double total = 0.0;
+        for (std::size_t k = 0; k < classes; ++k) total += q[k];
         for (std::size_t k = 0; k < classes; ++k) q[k] = std::min(q[k] / total, 1.0);
     }
 

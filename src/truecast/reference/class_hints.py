@@ -245,9 +245,15 @@ class Offsets:
         for j in range(len(self.spreads)):
             sums = [math.fsum(self.means[g][j][k] for g in groups) for k in self.classes]
             bent = [math.exp(clip(each, self.farthest) / 2.0) for each in sums]
-            parts = [p * by for p, by in zip(hint, bent, strict=True)]
-            made.append([part / math.fsum(parts) for part in parts])
+            parts = [p * by for p, by in zip(self.cut_off(hint), bent, strict=True)]
+            likely = self.cut_off(parts)
+            made.append([part / math.fsum(likely) for part in likely])
         return made
+
+    def cut_off(self, parts: Row) -> Row:
+        """Odds against the most probable class are those of two, at least; what is 0 stays."""
+        lowest = math.exp(-self.farthest) * max(parts)
+        return [max(part, lowest) if part > 0.0 else 0.0 for part in parts]
 
     def say(self, hint: Row, groups: Sequence[Hashable]) -> Row:
         """The weighted mean of the hint and of what the members make of it."""

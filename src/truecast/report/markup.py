@@ -13,9 +13,6 @@ __all__ = ["Markup", "different", "join", "name", "number", "shortened", "tag"]
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
-_ESCAPED = str.maketrans(  # as html.escape, which is imported with all entities there are
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"}
-)
 _LONGEST = 80  # characters of a name that are shown
 _VOID = ("meta", "link", "br")
 
@@ -59,7 +56,9 @@ def join(parts: object) -> Markup:
 
 
 def _escaped(value: object) -> str:
-    return _UNPRINTABLE.sub("\ufffd", str(value)).translate(_ESCAPED)
+    from html import escape  # comes with all entities there are; the command shows no page
+
+    return escape(_UNPRINTABLE.sub("\ufffd", str(value)))
 
 
 def shortened(text: object) -> str:

@@ -177,7 +177,8 @@ def test_markup_is_kept_and_text_beside_it_escaped() -> None:
         == '<p class="x"><b>&lt;</b>&amp;</p>'
     )
     assert markup.tag("meta", charset="utf-8") == '<meta charset="utf-8">'
-    assert markup.join("<") == html.escape("<")
+    signs = "".join(map(chr, range(32, 127)))
+    assert markup.join(signs) == html.escape(signs)
 
 
 @given(st.floats(0, 0.9), st.floats(1e-6, 0.1))

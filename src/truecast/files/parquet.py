@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from truecast._threads import Aside, in_order
+from truecast._threads import Aside
 from truecast.errors import FileError
 from truecast.files.source import Chunk
 
@@ -34,7 +34,6 @@ class Parquet:
         with self._readable():
             self._frame = pl.scan_parquet(path, glob=False)
             self.schema = self._frame.collect_schema()
-            self._rows = self._frame.select(pl.len()).collect().item()
         self.columns = self.schema.names()
         self._done = 0
         self._started: dict[tuple[str, ...], Iterator[pl.DataFrame]] = {}
@@ -43,6 +42,12 @@ class Parquet:
         """Have another thread begin to read these columns, which `chunks` then continues."""
         batches = self._batches(wanted)
         self._started[tuple(wanted)] = Aside().ahead(batches, max(2, _AHEAD // len(wanted)))
+
+    @cached_property
+    def _rows(self) -> int:
+        with self._readable():
+            rows: int = self._frame.select(pl.len()).collect().item()
+        return rows
 
     def fraction(self) -> float | None:
         """How much of it was read."""
@@ -68,7 +73,7 @@ class Parquet:
         kept = [pl.all().name.prefix("=")] if everything else []
         started = None if everything else self._started.pop(tuple(wanted), None)
         with self._readable():
-            yield from in_order(chunk, self._counted(started or self._batches(wanted, *kept)))
+            yield from map(chunk, self._counted(started or self._batches(wanted, *kept)))
 
     def _batches(self, wanted: Sequence[str], *kept: pl.Expr) -> Iterator[pl.DataFrame]:
         with self._readable():

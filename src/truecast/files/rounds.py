@@ -23,7 +23,6 @@ from truecast.files.cells import (
     probabilities,
     with_sign,
 )
-from truecast.files.class_columns import outcomes_in
 from truecast.files.columns import Names
 from truecast.files.source import Chunk, Lines, OpenTable
 
@@ -338,6 +337,8 @@ class _RoundsReader:
 
     def _hint_of_class(self, value: object, column: pl.Series) -> str:
         """What to do about an outcome that is none of the classes, or of all that are none."""
+        from truecast.files.class_columns import outcomes_in
+
         if np.isnan(self._outcomes(column)).all():
             written = [*outcomes_in(column).values()]
             some = ", ".join(map(repr, written[:_MOST_SCORES])) + ", ..." * (

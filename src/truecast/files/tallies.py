@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from truecast._threads import Aside, each
-from truecast.class_tally import ClassTally
 from truecast.errors import FileError
 from truecast.files.columns import Names
 from truecast.files.pooled import PooledTally
 from truecast.files.rounds import Rounds
 from truecast.tally import RunningTally, Tally, shares
+
+if TYPE_CHECKING:
+    from truecast.class_tally import ClassTally
 
 __all__ = [
     "MOST_FORECASTS",
@@ -230,6 +232,8 @@ class _GrowingClassTally:
 
     def compute(self, labels: tuple[str, ...], *, weighted: bool = False) -> ClassTally:
         """Return the tally of all that was added; weighted if it is, or if asked for."""
+        from truecast.class_tally import ClassTally
+
         size = len(labels)
         found = [each.compute() for each in (*self._classes, *self._tops)]
         real = weighted or found[0].weighted

@@ -24,9 +24,6 @@ from truecast.measures.smooth import (
     smooth_calibration_witness,
 )
 from truecast.measures.uncertainty import Uncertainty, resampled_tallies
-from truecast.plot.miscalibration import miscalibration_of
-from truecast.plot.reliability import diagram_of
-from truecast.plot.spread import even_edges
 
 if TYPE_CHECKING:
     from truecast.plot import GroupOverview, Miscalibration, ReliabilityDiagram
@@ -147,6 +144,11 @@ def find(
     label: str | None = None,
 ) -> Finding:
     """Compute everything that the page says about one score."""
+    # a command that draws nothing need not wait for these
+    from truecast.plot.miscalibration import miscalibration_of
+    from truecast.plot.reliability import diagram_of
+    from truecast.plot.spread import even_edges
+
     edges = even_edges(bins, tally, *([] if after is None else [after]))
     options: dict[str, Any] = {"level": level, "resamples": resamples, "random_state": random_state}
     shown = name if label is None else label

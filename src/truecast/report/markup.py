@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable
 
@@ -57,7 +56,9 @@ def join(parts: object) -> Markup:
 
 
 def _escaped(value: object) -> str:
-    return html.escape(_UNPRINTABLE.sub("\ufffd", str(value)))
+    from html import escape  # comes with all entities there are; the command shows no page
+
+    return escape(_UNPRINTABLE.sub("\ufffd", str(value)))
 
 
 def shortened(text: object) -> str:

@@ -9,7 +9,6 @@ import numpy as np
 
 from truecast._names import counted
 from truecast.measures.finder import SIGNIFICANT, Stretch
-from truecast.report.evidence import ALPHA, EvidenceOverTime
 from truecast.report.findings import Finding, Judgement, judged_by
 from truecast.report.markup import Markup, join, name
 from truecast.report.numerals import apart, between, count, figure, percent, roughly, rounds
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from truecast.plot import GroupOverview
     from truecast.report.class_groups import ClassGroups
     from truecast.report.course import TimeCourse
+    from truecast.report.evidence import EvidenceOverTime
 
 __all__ = [
     "BEFORE",
@@ -92,6 +92,8 @@ def evidence_sentences(course: TimeCourse) -> list[str]:
 def _evidence(course: TimeCourse, evidence: EvidenceOverTime | None, which: str) -> str:
     if evidence is None:
         return ""
+    from truecast.report.evidence import ALPHA
+
     if evidence.alarm is None:
         return (
             f"No alarm: bets against {which} turned a stake of 1 into at most "

@@ -1,4 +1,4 @@
-"""Probability forecasts that stay calibrated, with a proof."""
+"""Probabilities you can take at their word, with a proof."""
 
 from typing import TYPE_CHECKING
 

@@ -562,6 +562,8 @@ def flag(name: str, value: object) -> bool:
 
 def within(name: str, value: Any, low: float, high: float) -> float:
     """Return `value` as a float from `low` to `high`."""
+    if type(value) is float and low <= value <= high:
+        return value  # the common case, at once
     if isinstance(value, (bool, np.bool_)) or not _is_number(value) or not low <= value <= high:
         raise InputError(name, f"must be a number from {low:g} to {high:g}", value)
     return float(value)

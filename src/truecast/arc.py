@@ -80,7 +80,8 @@ def energy_of(tally: Tally | _core.FewRounds, *, total: bool = True) -> ArcEnerg
     energy = energy * unit * unit if energy > 0.0 else 0.0
     hidden = _ABSOLUTE * rounds
     each = 1 if total else rounds
-    return ArcEnergy(
+    return _core.made(
+        ArcEnergy,
         rounds,
         energy / each,
         expected / each,

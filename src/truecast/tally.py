@@ -20,6 +20,7 @@ __all__ = ["RunningTally", "Tally"]
 _FEW_ROUNDS = 1 << 10  # below this, a table of forecasts costs more than sorting
 _SHARE = 1 << 15  # rounds for which a thread is worth starting
 _STRETCH = 1 << 15  # entries of columns
+_INT, _FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 
 _set = object.__setattr__  # for a tally, which does not let others
 
@@ -67,13 +68,14 @@ class Tally:
     the tally of files that do not fit in memory.
     """
 
-    __slots__ = ("ones", "p", "total", "weighted", "zeros")
+    __slots__ = ("_few", "ones", "p", "total", "weighted", "zeros")
 
     p: NDArray[np.float64]
     zeros: NDArray[Any]
     ones: NDArray[Any]
     total: int | float
     weighted: bool
+    _few: _core.FewRounds | None  # the same as kernels take it, if there were few rounds
 
     def __init__(self, p: ArrayLike = (), zeros: ArrayLike = (), ones: ArrayLike = ()) -> None:
         forecasts = _check.increasing_forecasts(p)
@@ -110,6 +112,7 @@ class Tally:
         total: int | float,
         weighted: bool,
     ) -> None:
+        _set(self, "_few", None)
         _set(self, "p", p)
         _set(self, "zeros", zeros)
         _set(self, "ones", ones)
@@ -165,13 +168,24 @@ class Tally:
 
     @classmethod
     def _of_few(cls, few: _core.FewRounds) -> Tally:
-        tally, n = cls.__new__(cls), len(few)
-        memory = np.empty(3 * n)
-        few._write(memory)
-        memory.setflags(write=False)
-        counts = memory.view(np.int64)
-        tally._hold(memory[:n], counts[n : 2 * n], counts[2 * n :], few.total, False)
+        """Return a tally whose columns are made when one is asked for: they cost the most."""
+        tally = cls.__new__(cls)
+        _set(tally, "_few", few)
+        _set(tally, "total", few.total)
+        _set(tally, "weighted", False)
         return tally
+
+    if not TYPE_CHECKING:  # a type checker knows the columns, and that there are no others
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in _COLUMNS:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            data, n = self._few._columns(), len(self._few)
+            counts = np.frombuffer(data, _INT)
+            _set(self, "p", np.frombuffer(data, _FLOAT, n))
+            _set(self, "zeros", counts[n : 2 * n])
+            _set(self, "ones", counts[2 * n :])
+            return object.__getattribute__(self, name)
 
     def update(self, y_true: Any, y_prob: Any, *, sample_weight: Any = None) -> Tally:
         """Return this tally with more rounds; this one does not change.
@@ -426,7 +440,8 @@ def tally_or_few(y_true: Any, y_prob: Any, sample_weight: Any) -> Tally | _core.
         few = _core.few_rounds(y_true, y_prob)
         if few is not None:
             return few
-    return as_tally(y_true, y_prob, sample_weight)
+    tally = as_tally(y_true, y_prob, sample_weight)
+    return tally if tally._few is None else tally._few
 
 
 def stretches(size: int) -> Iterator[slice]:

@@ -44,6 +44,25 @@ def test_the_sum_of_squares_is_rounded_once(n):
     assert tc.brier_score(y, p, total=True) == exact_brier(y, p)
 
 
+@pytest.mark.parametrize("n", [3, 100, 1_500, 300_000])
+def test_the_expected_ones_are_rounded_once(n):
+    rng = np.random.default_rng(n)
+    p, y = rng.random(n) ** 3, rng.integers(0, 2, n)
+    y[0] = 1
+    expected = math.fsum(p.tolist())  # rounded once
+    order = rng.permutation(n)
+    tally = tc.Tally.from_predictions(y, p)
+    for rounds in ((y, p), (y[order], p[order]), (tally,)):
+        assert tc.observed_expected_ratio(*rounds).estimate == y.sum() / expected
+    assert tc.observed_expected_ratio(tally + tally).estimate == y.sum() / expected
+
+
+def test_expected_ones_too_few_for_the_unit_are_not_lost():
+    for n in (2, 2_000):
+        y, p = np.ones(n, np.int64), np.full(n, 1e-300)
+        assert tc.observed_expected_ratio(y, p).estimate == pytest.approx(1e300)
+
+
 def test_log_loss_is_as_precise_as_the_logarithm():
     p = np.concatenate([10.0 ** -np.arange(0, 300, 7), 1 - 10.0 ** -np.arange(1, 16)])
     for y in (0, 1):

@@ -201,17 +201,69 @@ def test_few_rounds_in_any_arrays_are_counted_alike(kind: str, n: int) -> None:
             assert measure(y.astype(kind), forecasts) == measure(wanted)
 
 
+def _drawn(kind: str, n: int) -> np.ndarray:
+    """Forecasts, spread in a way that is hard for one step or another of the sorting."""
+    rng = np.random.default_rng(n)
+    return {
+        "even": rng.random(n),
+        "decimals": rng.random(n).round(2),
+        "some twice": np.where(rng.random(n) < 0.01, 0.5, rng.random(n)),
+        "close together": 0.3 + rng.random(n) * 1e-15,
+        "of all sizes": 10.0 ** -rng.uniform(0, 320, n),
+        "one far off": np.append(rng.random(n - 1) * 1e-9, 1.0),
+        "ends": rng.choice([0.0, -0.0, 5e-324, 1.0], n),
+        "pairs": np.repeat(rng.random(n), 2)[1 : n + 1],
+        "one alone": np.full(n, 0.25),
+        "falling": np.linspace(1, 0, n),
+        "twice where blocks meet": np.maximum(np.arange(n), (np.arange(n) == 255) * 256) / 5000,
+    }[kind]
+
+
+KINDS = (
+    *("even", "decimals", "some twice", "close together", "of all sizes"),
+    *("one far off", "ends", "pairs", "one alone", "falling"),
+    "twice where blocks meet",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [1, 2, 24, 25, 64, 100, 255, 256, 257, 513, 1023, 2047, 2048, 5000])
+def test_rounds_are_counted_as_one_by_one(kind: str, n: int) -> None:
+    p = _drawn(kind, n)
+    y = (np.random.default_rng(n + 1).random(n) < p).astype(np.int64)
+    wanted: dict[float, list[int]] = {}
+    for forecast, outcome in zip(p.tolist(), y.tolist(), strict=True):
+        wanted.setdefault(forecast, [0, 0])[outcome] += 1  # -0.0 and 0.0 are one key
+    memory = np.empty(3 * n)
+    distinct = _core.count_rounds(p, y, 1, memory)
+    columns = memory[: 3 * distinct].reshape(3, distinct)
+    assert columns[0].tolist() == sorted(wanted)
+    assert columns[1:].view(np.int64).T.tolist() == [wanted[q] for q in sorted(wanted)]
+
+
+def test_the_columns_of_a_few_rounds_are_made_once() -> None:
+    tally = tc.Tally.from_predictions(np.array([1, 0, 1]), np.array([0.5, 0.25, 0.5]))
+    assert (tally.total, tally.weighted) == (3, False)
+    assert tally.p is tally.p
+    assert [tally.p.tolist(), tally.zeros.tolist(), tally.ones.tolist()] == [
+        [0.25, 0.5],
+        [1, 0],
+        [0, 2],
+    ]
+    for column in (tally.p, tally.zeros, tally.ones):
+        assert not column.flags.writeable
+    with pytest.raises(AttributeError, match="'Tally' object has no attribute 'twos'"):
+        tally.twos  # noqa: B018
+
+
 def test_few_rounds_have_a_tally_of_their_own() -> None:
     y, p = np.array([1, 0, 1, 1]), np.array([0.5, 0.25, 0.5, 0.0])
     few = _core.few_rounds(y, p)
     assert few is not None
-    memory = np.empty(9)
-    few._write(memory)
+    memory = np.frombuffer(few._columns())
     assert (few.total, len(few), few.weighted) == (4, 3, False)
     assert memory[:3].tolist() == [0.0, 0.25, 0.5]
     assert memory[3:].view(np.int64).tolist() == [0, 1, 0, 1, 0, 2]
-    with pytest.raises(ValueError, match="room"):
-        few._write(np.empty(8))
 
 
 @pytest.mark.parametrize(("y", "p"), [(np.ones(3), None), (None, None), (np.ones(3), np.ones(2))])

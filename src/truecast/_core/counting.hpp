@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -30,12 +31,13 @@ struct TallyColumns {
 };
 
 // Where each thread has begun to write, and how many distinct forecasts it has written.
-using Stretches = std::vector<std::pair<std::size_t, std::size_t>>;
+using Stretch = std::pair<std::size_t, std::size_t>;
+using Stretches = std::vector<Stretch>;
 
 // Close the gaps behind all stretches of all columns; returns how many distinct forecasts there
 // are.
-template <typename Count>
-std::ptrdiff_t join(const Stretches& stretches, const TallyColumns<Count>& columns) {
+template <typename Some, typename Count>
+std::ptrdiff_t join(const Some& stretches, const TallyColumns<Count>& columns) {
     static_assert(sizeof(Count) == sizeof(std::uint64_t), "columns must be equally wide");
     std::size_t distinct = 0;
     for (const auto& [start, count] : stretches) distinct += count;
@@ -94,7 +96,7 @@ struct KeyCells {
 template <typename Y>
 class Rounds {
   public:
-    static constexpr std::size_t few = 1 << 11;  // that need but one cell
+    static constexpr std::size_t few = FewPlaces::most;  // that need but one cell
 
     Rounds(const double* p, const Y* y, std::size_t n, std::size_t threads, std::uint64_t* keys)
         : p_(p),
@@ -184,8 +186,9 @@ std::ptrdiff_t count(const double* p, const Y* y, std::size_t n, std::size_t thr
     std::uint64_t* const keys = reinterpret_cast<std::uint64_t*>(to.zeros);
     if (n < Rounds<Y>::few) {
         if (!pack(p, y, n, keys)) return -1;
-        sort_items(keys, n, reinterpret_cast<std::uint64_t*>(to.ones));
-        return join({{0, unpack(keys, n, to.forecasts, to.zeros, to.ones)}}, to);
+        sort_few(keys, n, reinterpret_cast<std::uint64_t*>(to.ones));
+        const Stretch all(0, unpack(keys, n, to.forecasts, to.zeros, to.ones));
+        return join(std::array{all}, to);
     }
     Rounds rounds(p, y, n, threads, to.forecasts);
     if (!rounds.pack_all()) return -1;

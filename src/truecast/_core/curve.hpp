@@ -43,11 +43,10 @@ struct Curve {
 // The least values that at least these shares of the weight do not exceed. The values may change
 // places.
 template <typename Count>
-std::vector<double> quantiles(std::vector<double>& values, const Count* zeros, const Count* ones,
-                              const double* shares, std::size_t number) {
+void quantiles(std::vector<double>& values, const Count* zeros, const Count* ones,
+               const double* shares, std::size_t number, double* out) {
     const std::size_t n = values.size();
-    std::vector<double> found;
-    if (number == 0) return found;
+    if (number == 0) return;
     const auto weight = [&](std::size_t i) { return static_cast<double>(zeros[i] + ones[i]); };
     bool equal = true;
     for (std::size_t i = 0; i < n && equal; ++i) equal = zeros[i] + ones[i] == 1;
@@ -56,9 +55,9 @@ std::vector<double> quantiles(std::vector<double>& values, const Count* zeros, c
             const double rank = std::ceil(shares[k] * static_cast<double>(n)) - 1.0;
             const auto place = values.begin() + static_cast<std::ptrdiff_t>(std::max(rank, 0.0));
             std::nth_element(values.begin(), place, values.end());
-            found.push_back(*place);
+            out[k] = *place;
         }
-        return found;
+        return;
     }
     std::vector<PlacedValue> placed;
     placed.reserve(n);
@@ -69,26 +68,27 @@ std::vector<double> quantiles(std::vector<double>& values, const Count* zeros, c
     for (std::size_t i = 0; i < n; ++i) reached[i] = sum += weight(placed[i].place());
     for (std::size_t k = 0; k < number; ++k) {
         const auto first = std::lower_bound(reached.begin(), reached.end() - 1, shares[k] * sum);
-        found.push_back(placed[static_cast<std::size_t>(first - reached.begin())].value());
+        out[k] = placed[static_cast<std::size_t>(first - reached.begin())].value();
     }
-    return found;
 }
 
-// The sum over rounds of the distance of forecasts from the rates of their blocks, which begin at
-// `lower`; then quantiles of it.
-template <typename Count>
+// The sum over rounds of the distance of forecasts from the rates of their blocks: block k begins
+// at lower(k) and has the rate rate(k). Then quantiles of it.
+template <typename Count, typename Lower, typename Rate>
 std::vector<double> curve_errors(const double* p, const Count* zeros, const Count* ones,
-                                 std::size_t n, const double* lower, const double* rates,
-                                 std::size_t blocks, const double* shares, std::size_t number) {
-    std::vector<double> errors(n);
+                                 std::size_t n, Lower lower, Rate rate, std::size_t blocks,
+                                 const double* shares, std::size_t number) {
+    std::vector<double> errors(number > 0 ? n : 0), found(1 + number);
     Total sum;
+    double here = rate(0);
     for (std::size_t i = 0, block = 0; i < n; ++i) {
-        while (block + 1 < blocks && lower[block + 1] <= p[i]) ++block;
-        errors[i] = std::fabs(p[i] - rates[block]);
-        sum.add(errors[i] * static_cast<double>(zeros[i] + ones[i]));
+        while (block + 1 < blocks && lower(block + 1) <= p[i]) here = rate(++block);
+        const double error = std::fabs(p[i] - here);
+        if (number > 0) errors[i] = error;
+        sum.add(error * static_cast<double>(zeros[i] + ones[i]));
     }
-    std::vector<double> found = quantiles(errors, zeros, ones, shares, number);
-    found.insert(found.begin(), sum.value());
+    found[0] = sum.value();
+    quantiles(errors, zeros, ones, shares, number, found.data() + 1);
     return found;
 }
 

@@ -9,34 +9,37 @@
 #include <vector>
 
 #include "sorting.hpp"
+#include "vectors.hpp"
 
 namespace truecast {
 
-constexpr std::size_t envelope_few = 128;  // points that there is room for at once
+constexpr std::size_t envelope_few = 32;  // points that there is room for at once
 
 // The least concave function above points that come in order of x.
 //
 // Invariant: it is straight between the points kept so far, which turn right at each.
 class Envelope {
   public:
-    explicit Envelope(std::size_t points) { points_.reserve(points); }
+    explicit Envelope(std::size_t points) : points_(points) {}
 
-    void add(double x, double height) {
-        if (!points_.empty() && points_.back().x == x) {
-            if (points_.back().height >= height) return;
-            points_.pop_back();
+    // Apart: inlined, it is slower where it is hard to tell how many points go.
+    TRUECAST_APART void add(double x, double height) {
+        if (kept_ > 0 && points_[kept_ - 1].x == x) {
+            if (points_[kept_ - 1].height >= height) return;
+            --kept_;
         }
         const Point next{x, height};
-        while (points_.size() > 1 &&
-               !turns_right(points_[points_.size() - 2], points_.back(), next))
-            points_.pop_back();
-        points_.push_back(next);
+        std::size_t kept = kept_;
+        while (kept > 1 && !turns_right(points_[kept - 2], points_[kept - 1], next)) --kept;
+        if (kept == points_.size()) points_.resize(2 * kept);
+        points_[kept] = next;
+        kept_ = kept + 1;
     }
 
     // Between the first point and the last.
     double at(double x) const {
         std::size_t k = 1;
-        while (k + 1 < points_.size() && points_[k].x < x) ++k;
+        while (k + 1 < kept_ && points_[k].x < x) ++k;
         const Point &a = points_[k - 1], &b = points_[k];
         return a.height + (b.height - a.height) * ((x - a.x) / (b.x - a.x));
     }
@@ -50,19 +53,21 @@ class Envelope {
         return (b.height - a.height) * (c.x - b.x) > (c.height - b.height) * (b.x - a.x);
     }
 
-    std::vector<Point> points_;
+    std::vector<Point> points_;  // those kept, and room for others
+    std::size_t kept_ = 0;
 };
 
 // Regret against the best constant: at a threshold c, total (rate - c)^+ less the sum of y - c over
 // the forecasts above c; at a forecast, the worse of counting it as above and not.
 template <typename Count>
 double u_calibration(const double* p, const Count* zeros, const Count* ones, std::size_t n) {
-    double above = 0.0, ones_above = 0.0;  // rounds, and ones, at this forecast and beyond
+    Count rounds = 0, outcomes = 0;
     for (std::size_t i = 0; i < n; ++i) {
-        above += static_cast<double>(zeros[i] + ones[i]);
-        ones_above += static_cast<double>(ones[i]);
+        rounds += zeros[i] + ones[i];
+        outcomes += ones[i];
     }
-    const double total = above, all_ones = ones_above;
+    const double total = static_cast<double>(rounds), all_ones = static_cast<double>(outcomes);
+    double above = total, ones_above = all_ones;  // at this forecast and beyond
     Envelope envelope(std::min(n + 2, envelope_few));
     envelope.add(0.0, 0.0);
     for (std::size_t i = 0; i < n; ++i) {

@@ -106,28 +106,27 @@ class FewRounds {
   public:
     template <typename Y>
     FewRounds(const double* p, const Y* y, std::size_t n, bool& valid)
-        : total_(n), p_(new double[n]), counts_(new std::int64_t[3 * n]) {
-        const std::ptrdiff_t found = count(p, y, n, 1, counts_.get());
+        : total_(n), memory_(new std::byte[4 * n * sizeof(double)]) {
+        const std::ptrdiff_t found = count(p, y, n, 1, memory_.get());
         valid = found >= 0;
         size_ = valid ? static_cast<std::size_t>(found) : 0;
-        std::memcpy(p_.get(), counts_.get(), size_ * sizeof(double));
+        std::memcpy(column(3), column(0), size_ * sizeof(double));  // bits, to read as doubles
     }
 
     std::size_t total() const { return total_; }
     std::size_t size() const { return size_; }
-    const double* p() const { return p_.get(); }
-    const std::int64_t* zeros() const { return counts_.get() + size_; }
-    const std::int64_t* ones() const { return counts_.get() + 2 * size_; }
+    const double* p() const { return reinterpret_cast<const double*>(column(3)); }
+    const std::int64_t* zeros() const { return reinterpret_cast<const std::int64_t*>(column(1)); }
+    const std::int64_t* ones() const { return reinterpret_cast<const std::int64_t*>(column(2)); }
 
     // The three columns, one after the other, to memory for three times size() words.
-    void write(void* memory) const {
-        std::memcpy(memory, counts_.get(), 3 * size_ * sizeof(std::int64_t));
-    }
+    void write(void* memory) const { std::memcpy(memory, column(0), 3 * size_ * sizeof(double)); }
 
   private:
+    std::byte* column(std::size_t k) const { return memory_.get() + k * size_ * sizeof(double); }
+
     std::size_t total_, size_ = 0;
-    std::unique_ptr<double[]> p_;
-    std::unique_ptr<std::int64_t[]> counts_;
+    std::unique_ptr<std::byte[]> memory_;  // columns: bits of forecasts, zeros, ones, forecasts
 };
 
 }  // namespace truecast

@@ -79,7 +79,10 @@ class Heat {
 
     // By 0, 1, 2, ... times an angle: each from two that are half as far.
     static std::vector<Turn> turns(double angle, std::size_t number) {
-        std::vector<Turn> found{{1.0, 0.0}, turn(angle)};
+        std::vector<Turn> found;
+        found.reserve(std::max(number, std::size_t{2}));
+        found.push_back({1.0, 0.0});
+        found.push_back(turn(angle));
         while (found.size() < number) {
             const std::size_t half_way = found.size() / 2;
             found.push_back(found[half_way].then(found[found.size() - half_way]));
@@ -174,8 +177,9 @@ class Heat {
     }
 
     // What smoothing leaves of the first waves.
-    TRUECAST_INLINE std::vector<double> smoothed(double sigma, std::size_t number) const {
-        std::vector<double> waves(number);
+    TRUECAST_INLINE void smooth(double sigma, std::size_t number,
+                                std::vector<double>& waves) const {
+        waves.resize(number);
         double powers[exponents], left_of[exponents];
         for (std::size_t from = 0; from < number; from += exponents) {
             const std::size_t count = std::min(exponents, number - from);
@@ -189,16 +193,15 @@ class Heat {
         }
         waves[0] /= 2.0;
         if (number > cells_) waves[cells_] /= 2.0;
-        return waves;
     }
 
     // Each wave times its cosines, or its sines, at the middles of blocks.
-    TRUECAST_INLINE std::vector<double> at_middles(const std::vector<double>& waves,
-                                                   const std::vector<double>& turned) const {
-        std::vector<double> found(waves.size() * blocks_);
+    TRUECAST_INLINE void at_middles(const std::vector<double>& waves,
+                                    const std::vector<double>& turned,
+                                    std::vector<double>& found) const {
+        found.resize(waves.size() * blocks_);
         for (std::size_t k = 0, i = 0; k < waves.size(); ++k)
             for (const std::size_t end = i + blocks_; i < end; ++i) found[i] = waves[k] * turned[i];
-        return found;
     }
 
     // The sum over every second wave, at all distances from the middle of a block, of a row of the
@@ -228,15 +231,15 @@ class Heat {
     TRUECAST_INLINE double integral_each(double sigma, std::size_t number) {
         make_room(number);
         while (sums_.size() < number) next_wave();
-        const std::vector<double> waves = smoothed(sigma, number);
-        const std::vector<double> along = at_middles(waves, middle_cosines_),
-                                  across = at_middles(waves, middle_sines_);
+        smooth(sigma, number, waves_);
+        at_middles(waves_, middle_cosines_, along_);
+        at_middles(waves_, middle_sines_, across_);
         double sums[half] = {}, ends[2] = {0.0, 0.0}, centre = 0.0;
         for (std::size_t b = 0; b < blocks_; ++b) {
             double same[2][half], other[2][half];  // of even waves, and of odd ones
             for (std::size_t parity = 0; parity < 2; ++parity) {
-                add_waves(along, cosines_, b, parity, number, same[parity]);
-                add_waves(across, sines_, b, parity, number, other[parity]);
+                add_waves(along_, cosines_, b, parity, number, same[parity]);
+                add_waves(across_, sines_, b, parity, number, other[parity]);
             }
             for (std::size_t d = 0; d < half; ++d) {
                 const double even = std::fabs(same[0][d] - other[0][d]),
@@ -249,9 +252,9 @@ class Heat {
                 sums[d] += even > odd ? even : odd;
             }
         }
-        for (std::size_t k = 0; k < waves.size(); ++k) {
-            ends[k % 2] += waves[k];
-            if (k % 2 == 0) centre += k % 4 == 0 ? waves[k] : -waves[k];
+        for (std::size_t k = 0; k < number; ++k) {
+            ends[k % 2] += waves_[k];
+            if (k % 2 == 0) centre += k % 4 == 0 ? waves_[k] : -waves_[k];
         }
         double sum = std::fabs(centre) - std::max(std::fabs(ends[0]), std::fabs(ends[1]));
         for (const double part : sums) sum += 2.0 * part;
@@ -270,6 +273,7 @@ class Heat {
     std::vector<double> sums_;               // of each wave so far: of masses times cosines
     std::vector<double> cosines_, sines_;    // of each wave, at the distances
     std::vector<double> middle_cosines_, middle_sines_;  // of each wave, at the middles
+    std::vector<double> waves_, along_, across_;  // of one integral: smoothed, and at the middles
 };
 
 // Solves integral(sigma) = sigma as measures/smooth_ece.py does, from around `near`, or from all of

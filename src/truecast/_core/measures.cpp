@@ -113,6 +113,22 @@ nb::object as_object(PriceBounds found) {
                           as_array(std::move(found.masses), {values}));
 }
 
+// Columns of numbers in memory of Python's, which numpy takes as it is, read-only.
+class PackedColumns {
+  public:
+    explicit PackedColumns(std::size_t numbers)
+        : bytes_(nb::steal(PyBytes_FromStringAndSize(
+              nullptr, static_cast<Py_ssize_t>(numbers * sizeof(double))))) {
+        if (!bytes_.is_valid()) throw nb::python_error();
+    }
+
+    double* data() { return reinterpret_cast<double*>(PyBytes_AsString(bytes_.ptr())); }
+    const nb::object& bytes() const { return bytes_; }
+
+  private:
+    nb::object bytes_;
+};
+
 // What a kernel, of forecasts, zeros, ones and how many there are, finds in a few rounds.
 template <typename Kernel>
 nb::object of_few(const FewRounds& few, Kernel kernel) {
@@ -397,12 +413,14 @@ class FewBins {
     std::vector<double> means_;
 };
 
-bool bin_few(nb::handle y_true, nb::handle y_prob, Array<double, 1> memory) {
-    require(memory.shape(0) >= 4 && memory.shape(0) % 4 == 0, "there must be four columns");
-    FewBins bins(memory.shape(0) / 4);
-    if (!bins.add(PlainRounds(y_true, y_prob))) return false;
-    bins.write(memory.data());
-    return true;
+// The four columns of bins; None if these are not a few rounds in plain arrays.
+nb::object bin_few(nb::handle y_true, nb::handle y_prob, std::size_t n_bins) {
+    require(n_bins >= 1 && n_bins <= 1 << 24, "there must be from 1 to 2**24 bins");
+    FewBins bins(n_bins);
+    if (!bins.add(PlainRounds(y_true, y_prob))) return nb::none();
+    PackedColumns columns(4 * n_bins);
+    bins.write(columns.data());
+    return columns.bytes();
 }
 
 nb::object binned_error_of_few(nb::handle y_true, nb::handle y_prob, std::size_t n_bins, int norm) {
@@ -487,22 +505,6 @@ double smooth_error_of_few(const FewRounds& few) {
                         static_cast<double>(few.total()), nullptr);
 }
 
-// Columns of numbers in memory of Python's, which numpy takes as it is, read-only.
-class PackedColumns {
-  public:
-    explicit PackedColumns(std::size_t numbers)
-        : bytes_(nb::steal(PyBytes_FromStringAndSize(
-              nullptr, static_cast<Py_ssize_t>(numbers * sizeof(double))))) {
-        if (!bytes_.is_valid()) throw nb::python_error();
-    }
-
-    double* data() { return reinterpret_cast<double*>(PyBytes_AsString(bytes_.ptr())); }
-    const nb::object& bytes() const { return bytes_; }
-
-  private:
-    nb::object bytes_;
-};
-
 // The error; the forecasts, then the witness at each.
 nb::tuple smooth_witness_of_few(const FewRounds& few) {
     const std::size_t n = few.size();
@@ -528,47 +530,73 @@ double decision_sum(const double* p, const Count* zeros, const Count* ones, std:
     return decision_loss(p, zeros, ones, n);
 }
 
-// A sum of scores straight from rounds. NaN if some round is invalid; negative if the sum is so
-// small that it must be taken over the tally.
-template <typename Score>
-double sum_over_rounds(AnyArray y, Doubles p, std::size_t threads) {
+// Sums of several scores straight from rounds.
+template <typename... Scores>
+class RoundSums {
+  public:
+    // False if some round is invalid.
+    template <typename Y>
+    bool take(const double* p, const Y* y, std::size_t n) {
+        std::size_t k = 0;
+        return (score_rounds<Scores>(p, y, n, sums_[k++]) && ...);
+    }
+    void add(const RoundSums& other) {
+        for (std::size_t k = 0; k < sums_.size(); ++k) sums_[k].add(other.sums_[k]);
+    }
+
+    // Nothing if the last one is so small that all must be taken over the tally.
+    nb::object rounded() const {
+        if (!is_precise(sums_.back())) return nb::none();
+        return std::apply([](const auto&... each) { return object_of(each.rounded()...); }, sums_);
+    }
+
+  private:
+    static nb::object object_of(double one) { return nb::float_(one); }
+    static nb::object object_of(double one, double other) { return nb::make_tuple(one, other); }
+
+    std::array<ExactSum, sizeof...(Scores)> sums_;
+};
+
+// None if they must be taken over the tally; False if some round is invalid.
+template <typename... Scores>
+nb::object sums_over_rounds(AnyArray y, Doubles p, std::size_t threads) {
     const std::size_t n = p.shape(0);
     require(y.shape(0) == n && threads >= 1, "arrays must be of one length");
-    return with_outcomes(y, [&](const auto* outcomes) {
+    std::vector<RoundSums<Scores...>> sums(threads);
+    std::vector<char> valid(threads);
+    with_outcomes(y, [&](const auto* outcomes) {
         nb::gil_scoped_release unlocked;
-        std::vector<ExactSum> sums(threads);
-        std::vector<char> valid(threads);
         in_threads(threads, [&](std::size_t k) {
             const std::size_t from = n * k / threads, to = n * (k + 1) / threads;
-            valid[k] = score_rounds<Score>(p.data() + from, outcomes + from, to - from, sums[k]);
+            valid[k] = sums[k].take(p.data() + from, outcomes + from, to - from);
         });
-        for (std::size_t k = 1; k < threads; ++k) sums[0].add(sums[k]);
-        if (std::find(valid.begin(), valid.end(), 0) != valid.end()) return std::nan("");
-        return is_precise(sums[0]) ? sums[0].rounded() : -1.0;
     });
+    for (std::size_t k = 1; k < threads; ++k) sums[0].add(sums[k]);
+    if (std::find(valid.begin(), valid.end(), 0) != valid.end()) return nb::bool_(false);
+    return sums[0].rounded();
 }
 
-// The same of a few rounds in plain arrays. None if they are not, or the sum is so small.
-template <typename Score>
-nb::object sum_over_few(nb::handle y_true, nb::handle y_prob) {
+// The same of a few rounds in plain arrays; None, too, if they are not.
+template <typename... Scores>
+nb::object sums_over_few(nb::handle y_true, nb::handle y_prob) {
     const PlainRounds rounds(y_true, y_prob);
-    ExactSum sum;
-    const bool known = rounds.offer(
-        [&](const auto* y) { return score_rounds<Score>(rounds.p(), y, rounds.size(), sum); });
-    if (!known || !is_precise(sum)) return nb::none();
-    return nb::float_(sum.rounded());
+    RoundSums<Scores...> sums;
+    const bool known =
+        rounds.offer([&](const auto* y) { return sums.take(rounds.p(), y, rounds.size()); });
+    return known ? sums.rounded() : nb::none();
+}
+
+template <typename... Scores>
+void bind_sums(nb::module_& m, const char* of_rounds, const char* of_few) {
+    m.def(of_rounds, &sums_over_rounds<Scores...>, "y"_a, "p"_a, "threads"_a);
+    m.def(of_few, &sums_over_few<Scores...>, "y_true"_a.none(), "y_prob"_a.none());
 }
 
 // Ones, and how many the forecasts expected.
 template <typename Count>
 std::array<double, 2> observed_expected(const double* p, const Count* zeros, const Count* ones,
                                         std::size_t n) {
-    Total observed, expected;
-    for (std::size_t i = 0; i < n; ++i) {
-        observed.add(static_cast<double>(ones[i]));
-        expected.add(p[i] * static_cast<double>(zeros[i] + ones[i]));
-    }
-    return {observed.value(), expected.value()};
+    return {score_sum<Observed>(p, zeros, ones, n), score_sum<Expected>(p, zeros, ones, n)};
 }
 
 // The curve's own errors, and as many quantiles of them as there are shares.
@@ -576,14 +604,11 @@ template <typename... Shares>
 nb::object curve_errors_of_few(const FewRounds& few, Shares... shares) {
     return of_few(few, [&](const double* p, auto* zeros, auto* ones, std::size_t n) {
         const Curve curve(zeros, ones, n);
-        std::vector<double> lower(curve.blocks), rates(curve.blocks);
-        for (std::size_t k = 0; k < curve.blocks; ++k) {
-            lower[k] = p[curve.starts[k]];
-            rates[k] = rate_of(curve.zeros[k], curve.ones[k]);
-        }
         const std::array<double, sizeof...(shares)> asked{shares...};
-        return curve_errors(p, zeros, ones, n, lower.data(), rates.data(), curve.blocks,
-                            asked.data(), asked.size());
+        return curve_errors(
+            p, zeros, ones, n, [&](std::size_t k) { return p[curve.starts[k]]; },
+            [&](std::size_t k) { return rate_of(curve.zeros[k], curve.ones[k]); }, curve.blocks,
+            asked.data(), asked.size());
     });
 }
 
@@ -593,8 +618,10 @@ nb::object curve_errors_of_tally(Doubles p, AnyArray zeros, AnyArray ones, Doubl
                 p.shape(0) < 0xffffffff,
             "there must be a rate for each block");
     return as_object(with_counts(p, zeros, ones, [&](const auto* no, const auto* yes) {
-        return curve_errors(p.data(), no, yes, p.shape(0), lower.data(), rates.data(),
-                            rates.shape(0), shares.data(), shares.shape(0));
+        return curve_errors(
+            p.data(), no, yes, p.shape(0), [&](std::size_t k) { return lower.data()[k]; },
+            [&](std::size_t k) { return rates.data()[k]; }, rates.shape(0), shares.data(),
+            shares.shape(0));
     }));
 }
 
@@ -684,12 +711,13 @@ void bind_measures(nb::module_& m) {
         .def_prop_ro("total", &FewRounds::total, "Rounds.")
         .def("__len__", &FewRounds::size, "Distinct forecasts.")
         .def(
-            "_write",
-            [](const FewRounds& of, Array<double, 1> memory) {
-                require(memory.shape(0) == 3 * of.size(), "there must be room for three columns");
-                of.write(memory.data());
+            "_columns",
+            [](const FewRounds& of) {
+                PackedColumns columns(3 * of.size());
+                of.write(columns.data());
+                return columns.bytes();
             },
-            "memory"_a, "Write forecasts, zeros and ones, one column after the other.")
+            "Forecasts, zeros and ones, one column after the other.")
         .attr("weighted") = false;
     m.def("few_rounds", &few_rounds, "y_true"_a.none(), "y_prob"_a.none());
     m.def("scored", &scored, "name"_a, "values"_a.none(), "outcomes"_a.none(),
@@ -710,7 +738,7 @@ void bind_measures(nb::module_& m) {
     m.def("bin_rounds", &bin_all, "p"_a, "y"_a, "edges"_a, "counts"_a, "means"_a);
     m.def("binned_error", &binned_error, "forecast"_a, "zeros"_a, "ones"_a, "rate"_a, "norm"_a);
     m.def("binned_error_of_rounds", &binned_error_of_rounds, "y"_a, "p"_a, "edges"_a, "norm"_a);
-    m.def("bin_few", &bin_few, "y_true"_a.none(), "y_prob"_a.none(), "memory"_a);
+    m.def("bin_few", &bin_few, "y_true"_a.none(), "y_prob"_a.none(), "n_bins"_a);
     m.def("binned_error_of_few", &binned_error_of_few, "y_true"_a.none(), "y_prob"_a.none(),
           "n_bins"_a, "norm"_a);
     m.def("debiased_error", &debiased_error, "forecast"_a, "zeros"_a, "ones"_a, "rate"_a, "norm"_a);
@@ -736,10 +764,9 @@ void bind_measures(nb::module_& m) {
     bind_kernel(m, "two_bin_sum", [](auto... tally) { return two_bin_squares(tally...); });
     bind_kernel(m, "brier_sum", [](auto... tally) { return score_sum<SquaredError>(tally...); });
     bind_kernel(m, "log_sum", [](auto... tally) { return score_sum<LogLoss>(tally...); });
-    m.def("brier_rounds", &sum_over_rounds<SquaredError>, "y"_a, "p"_a, "threads"_a);
-    m.def("log_rounds", &sum_over_rounds<LogLoss>, "y"_a, "p"_a, "threads"_a);
-    m.def("brier_few", &sum_over_few<SquaredError>, "y_true"_a.none(), "y_prob"_a.none());
-    m.def("log_few", &sum_over_few<LogLoss>, "y_true"_a.none(), "y_prob"_a.none());
+    bind_sums<SquaredError>(m, "brier_rounds", "brier_few");
+    bind_sums<LogLoss>(m, "log_rounds", "log_few");
+    bind_sums<Observed, Expected>(m, "observed_expected_rounds", "observed_expected_few");
     m.def(
         "logistic_sums",
         [](Doubles z, Doubles zeros, Doubles ones, double a, double b) {

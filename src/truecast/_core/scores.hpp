@@ -32,6 +32,14 @@ struct LogLoss {
     }
 };
 
+// The outcome itself, and the forecast: their sums are those that were observed and expected.
+struct Observed {
+    static TRUECAST_INLINE double of(double, double y) { return y; }
+};
+struct Expected {
+    static TRUECAST_INLINE double of(double p, double) { return p; }
+};
+
 // Compensated, for real weights, and for sums so small that the unit of exact ones is too large.
 template <typename Score, typename Count>
 double compensated(const double* p, const Count* zeros, const Count* ones, std::size_t n) {

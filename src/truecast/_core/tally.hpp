@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "sorting.hpp"
@@ -22,7 +23,7 @@ TRUECAST_INLINE std::uint64_t bits_of(double p) {
     return bits;
 }
 
-inline double forecast_of(std::uint64_t bits) {
+TRUECAST_INLINE double forecast_of(std::uint64_t bits) {
     double p;
     std::memcpy(&p, &bits, sizeof p);
     return p;
@@ -85,11 +86,56 @@ bool pack(const double* p, const Y* y, std::size_t n, std::uint64_t* keys) {
     return TRUECAST_HAS_FOUR ? pack_fours(p, y, n, keys) : pack_each(p, y, n, keys);
 }
 
-// Sorted keys to distinct forecasts, as bits, with their counts; returns how many. The keys may be
-// where one of these columns is: what is written is not read any more.
-inline std::size_t unpack(const std::uint64_t* keys, std::size_t n, std::uint64_t* forecasts,
-                          std::int64_t* zeros, std::int64_t* ones) {
-    if (n == 0) return 0;
+// Where a few keys go: their forecasts parted at equal distances, as the leading bits of doubles,
+// which are those of their exponents, tell few of them apart.
+struct FewPlaces {
+    static constexpr std::size_t most = 1 << 11;
+    std::uint16_t of[most];
+    std::size_t number;  // of places
+
+    // False if all forecasts are alike, or nearly so.
+    TRUECAST_INLINE bool find(const std::uint64_t* keys, std::size_t n) {
+        std::int64_t low = static_cast<std::int64_t>(keys[0]), high = low;  // as machines compare
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::int64_t key = static_cast<std::int64_t>(keys[i]);
+            low = key < low ? key : low;
+            high = key > high ? key : high;
+        }
+        number = std::size_t{1} << (bits_in(n) - 1);
+        const double first = forecast_of(static_cast<std::uint64_t>(low) >> 1),
+                     range = forecast_of(static_cast<std::uint64_t>(high) >> 1) - first,
+                     scale = static_cast<double>(number - 1) / range;
+        if (!(scale < 0x1p64)) return false;
+        for (std::size_t i = 0; i < n; ++i)
+            of[i] = static_cast<std::uint16_t>(
+                static_cast<std::int32_t>((forecast_of(keys[i] >> 1) - first) * scale));
+        return true;
+    }
+    TRUECAST_FOUR_AT_A_TIME bool find_by_fours(const std::uint64_t* keys, std::size_t n) {
+        return find(keys, n);
+    }
+};
+
+// Sort keys, fewer than there may be places; `spare` has room for as many. By places, then by
+// insertion, if most have places of their own.
+inline void sort_few(std::uint64_t* keys, std::size_t n, std::uint64_t* spare) {
+    constexpr std::size_t very_few = 24;  // that are quicker to sort by insertion alone
+    FewPlaces places;
+    if (n <= very_few ||
+        !(TRUECAST_HAS_FOUR ? places.find_by_fours(keys, n) : places.find(keys, n)))
+        return sort_items(keys, n, spare);
+    std::uint32_t counts[FewPlaces::most], before = 0;
+    std::fill_n(counts, places.number, std::uint32_t{0});
+    for (std::size_t i = 0; i < n; ++i) ++counts[places.of[i]];
+    for (std::size_t d = 0; d < places.number; ++d) before += std::exchange(counts[d], before);
+    for (std::size_t i = 0; i < n; ++i) spare[counts[places.of[i]]++] = keys[i];
+    sweep(spare, n, keys);
+    if (!insert_sorted(keys, n, 4 * n)) sort_items(keys, n, spare);
+}
+
+// Sorted keys, of which equal forecasts may be many, to these with their counts; returns how many.
+inline std::size_t unpack_alike(const std::uint64_t* keys, std::size_t n, std::uint64_t* forecasts,
+                                std::int64_t* zeros, std::int64_t* ones) {
     std::size_t distinct = 0;
     std::uint64_t present = keys[0] >> 1;
     std::int64_t start = 0, of_one = 0;
@@ -109,6 +155,48 @@ inline std::size_t unpack(const std::uint64_t* keys, std::size_t n, std::uint64_
     zeros[distinct] = static_cast<std::int64_t>(n) - start - of_one;
     ones[distinct] = of_one;
     return distinct + 1;
+}
+
+// The same if all neighbours among `compared` keys, which may be one more, are of different
+// forecasts; else false, and nothing is written.
+TRUECAST_INLINE bool unpack_each(const std::uint64_t* keys, std::size_t n, std::size_t compared,
+                                 std::uint64_t* forecasts, std::int64_t* zeros,
+                                 std::int64_t* ones) {
+    std::uint64_t alike = 0;
+    for (std::size_t i = 1; i < compared; ++i) alike |= (keys[i - 1] ^ keys[i]) >> 1 == 0;
+    if (alike != 0) return false;
+    for (std::size_t i = 0; i < n; ++i) ones[i] = static_cast<std::int64_t>(keys[i] & 1);
+    for (std::size_t i = 0; i < n; ++i) forecasts[i] = keys[i] >> 1;
+    for (std::size_t i = 0; i < n; ++i) zeros[i] = 1 - ones[i];
+    return true;
+}
+TRUECAST_FOUR_AT_A_TIME inline bool unpack_fours(const std::uint64_t* keys, std::size_t n,
+                                                 std::size_t compared, std::uint64_t* forecasts,
+                                                 std::int64_t* zeros, std::int64_t* ones) {
+    return unpack_each(keys, n, compared, forecasts, zeros, ones);
+}
+
+// Sorted keys to distinct forecasts, as bits, with their counts; returns how many. The keys may be
+// where the forecasts or the zeros are: what is written is not read any more.
+inline std::size_t unpack(const std::uint64_t* keys, std::size_t n, std::uint64_t* forecasts,
+                          std::int64_t* zeros, std::int64_t* ones) {
+    constexpr std::size_t block = 256;
+    std::size_t distinct = 0;
+    // invariant: the first keys are written, and none of them has the forecast of those that follow
+    for (std::size_t from = 0, to; from < n; from = to) {
+        to = std::min(from + block, n);
+        const auto unpack_different = TRUECAST_HAS_FOUR ? unpack_fours : unpack_each;
+        if (unpack_different(keys + from, to - from, std::min(to + 1, n) - from,
+                             forecasts + distinct, zeros + distinct, ones + distinct)) {
+            distinct += to - from;
+            continue;
+        }
+        to = std::min(from + 8 * block, n);  // what follows is likely to have equal ones, too
+        while (to < n && keys[to] >> 1 == keys[to - 1] >> 1) ++to;
+        distinct += unpack_alike(keys + from, to - from, forecasts + distinct, zeros + distinct,
+                                 ones + distinct);
+    }
+    return distinct;
 }
 
 // Whether the first rounds have more distinct forecasts than rounds with few of them would have, as

@@ -19,6 +19,7 @@ STRATEGIES = ("uniform", "quantile")
 NORMS = ("l1", "l2", "max")
 _NUMBERED = {norm: number for number, norm in enumerate(NORMS)}  # as in the core
 MOST_BINS = 1 << 24
+_INT = np.dtype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +141,9 @@ def reliability_bins(
     _check.choice("strategy", strategy, STRATEGIES)
     uniform = _uniform(n_bins)
     if _one_pass(y_true, y_prob, sample_weight, strategy):
-        memory = np.empty(4 * n_bins)
-        if _core.bin_few(y_true, y_prob, memory):
-            return _bins_in(memory, uniform)
+        few = _core.bin_few(y_true, y_prob, n_bins)
+        if few is not None:
+            return _bins_in(few, uniform)
         y, p = _check.predictions(y_true, y_prob)
         counts, means = np.empty((2, n_bins), np.int64), np.empty((2, n_bins))
         if not _core.bin_rounds(p, y, uniform, counts, means):
@@ -159,6 +160,7 @@ def reliability_bins(
         return _weighted_bins(tally, edges)
     memory = np.empty(4 * (len(edges) - 1))
     _core.bin_tally(tally.p, tally.zeros, tally.ones, edges, memory)
+    memory.setflags(write=False)
     return _bins_in(memory, edges)
 
 
@@ -236,13 +238,12 @@ def _uniform(n_bins: int) -> NDArray[np.float64]:
     return (_few_edges if n_bins <= 1000 else _few_edges.__wrapped__)(n_bins)
 
 
-def _bins_in(memory: NDArray[np.float64], edges: NDArray[np.float64]) -> Bins:
-    """Return bins whose four columns are one after the other in the memory, which they share."""
-    memory.setflags(write=False)
-    n = len(memory) // 4
-    counts = memory.view(np.int64)
+def _bins_in(data: bytes | NDArray[np.float64], edges: NDArray[np.float64]) -> Bins:
+    """Return bins whose four columns are one after the other in the data, which they share."""
+    n = len(edges) - 1
+    counts, means = np.frombuffer(data, _INT), np.frombuffer(data)
     return _core.made(
-        Bins, edges, counts[:n], counts[n : 2 * n], memory[2 * n : 3 * n], memory[3 * n :]
+        Bins, edges, counts[:n], counts[n : 2 * n], means[2 * n : 3 * n], means[3 * n :]
     )
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from truecast import _check, _core
 from truecast.measures.corp import ReliabilityCurve, reliability_curve
-from truecast.tally import Tally, tally_or_few
+from truecast.measures.scores import over_rounds
+from truecast.tally import Tally, as_tally, tally_or_few
 
 __all__ = [
     "CalibrationSlope",
@@ -215,14 +216,28 @@ def observed_expected_ratio(
     >>> tc.observed_expected_ratio([1, 1, 0, 0], [0.5, 0.25, 0.125, 0.125]).estimate
     2.0
     """
-    rounds = tally_or_few(y_true, y_prob, sample_weight)
+    ones, expected, total, weighted = _means(y_true, y_prob, sample_weight)
     level = _check.between("level", level, 0, 1)
-    ones, expected = _core.observed_expected(rounds)
     if not expected:
         return Interval(math.inf if ones else _NAN, _NAN, _NAN, level)
-    low, high = (_NAN, _NAN) if rounds.weighted else _wilson(ones, rounds.total, level)
-    scale = rounds.total / expected
+    low, high = (_NAN, _NAN) if weighted else _wilson(ones, total, level)
+    scale = total / expected
     return _core.made(Interval, ones / expected, low * scale, high * scale, level)
+
+
+def _means(y_true: Any, y_prob: Any, sample_weight: Any) -> tuple[float, float, int | float, bool]:
+    """Return ones, how many were expected, and all rounds, or weights; and whether it is these."""
+    if sample_weight is None:
+        few = _core.observed_expected_few(y_true, y_prob)
+        if few is not None:
+            ones, expected = few
+            return ones, expected, len(y_prob), False
+    if y_prob is not None and sample_weight is None and not isinstance(y_true, Tally):
+        sums, rounds = over_rounds(_core.observed_expected_rounds, y_true, y_prob)
+        if sums is not None:
+            return *sums, rounds, False
+    tally = as_tally(y_true, y_prob, sample_weight)
+    return *_core.observed_expected(tally), tally.total, tally.weighted
 
 
 def integrated_calibration_index(
@@ -252,7 +267,10 @@ def integrated_calibration_index(
     >>> tc.integrated_calibration_index([0, 0, 1, 1], [0.25, 0.25, 0.5, 0.5])
     0.375
     """
-    return _curve_errors(tally_or_few(y_true, y_prob, sample_weight))[0]
+    rounds = tally_or_few(y_true, y_prob, sample_weight)
+    if isinstance(rounds, Tally):
+        return curve_errors(rounds, reliability_curve(rounds))[0]
+    return _core.curve_errors(rounds)[0] / rounds.total
 
 
 def calibration_error_quantile(
@@ -280,14 +298,10 @@ def calibration_error_quantile(
     [0.25, 0.5, 0.5]
     """
     rounds = tally_or_few(y_true, y_prob, sample_weight)
-    return _curve_errors(rounds, _check.within("q", q, 0, 1))[1]
-
-
-def _curve_errors(rounds: Tally | _core.FewRounds, *quantiles: float) -> list[float]:
+    q = _check.within("q", q, 0, 1)
     if isinstance(rounds, Tally):
-        return curve_errors(rounds, reliability_curve(rounds), *quantiles)
-    distance, *found = _core.curve_errors(rounds, *quantiles)
-    return [distance / rounds.total, *found]
+        return curve_errors(rounds, reliability_curve(rounds), q)[1]
+    return _core.curve_errors(rounds, q)[1]
 
 
 def curve_errors(tally: Tally, curve: ReliabilityCurve, *quantiles: float) -> list[float]:
@@ -316,9 +330,10 @@ def _quantile(level: float) -> float:
 def _wilson(ones: float, total: float, level: float) -> tuple[float, float]:
     """Return the score interval of a share."""
     z, share = _quantile(level), ones / total
-    middle = share + z * z / (2 * total)
-    wide = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
-    scale = 1 + z * z / total
+    square = z * z
+    middle = share + square / (2 * total)
+    wide = z * math.sqrt(share * (1 - share) / total + square / (4 * total * total))
+    scale = 1 + square / total
     low = 0.0 if not ones else (middle - wide) / scale
     high = 1.0 if ones == total else (middle + wide) / scale
     return low, high

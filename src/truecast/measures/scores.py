@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,10 @@ from truecast._threads import threads
 from truecast.class_tally import ClassTally, as_class_tally, of_classes
 from truecast.tally import Tally, as_tally
 
-__all__ = ["brier_score", "class_brier", "class_log", "log_loss", "surprise"]
+__all__ = ["brier_score", "class_brier", "class_log", "log_loss", "over_rounds", "surprise"]
 
 _SEVERAL_THREADS = 1 << 17  # rounds from which another thread is worth starting
+_Sums = TypeVar("_Sums")
 
 
 def brier_score(
@@ -105,7 +106,7 @@ def log_loss(
 
 
 def _score(
-    of_rounds: Callable[..., float],
+    of_rounds: Callable[..., float | Literal[False] | None],
     of_tally: Callable[..., float],
     y_true: Any,
     y_prob: Any,
@@ -114,14 +115,26 @@ def _score(
 ) -> float:
     """Return a score: straight from the rounds in one pass, or from their tally, which is equal."""
     if y_prob is not None and sample_weight is None and not isinstance(y_true, Tally):
-        y, p = _check.predictions(y_true, y_prob)
-        score = of_rounds(y, p, 1 if len(p) < _SEVERAL_THREADS else threads()) if len(p) else -1.0
-        if score != score:
-            _check.refuse_predictions(y, p)
-        if score >= 0:
-            return score if total else score / len(p)
+        score, rounds = over_rounds(of_rounds, y_true, y_prob)
+        if score is not None:
+            return score if total else score / rounds
     tally = as_tally(y_true, y_prob, sample_weight)
     return of_tally(tally.p, tally.zeros, tally.ones) / (1 if total else tally.total)
+
+
+def over_rounds(
+    of_rounds: Callable[..., _Sums | Literal[False] | None], y_true: Any, y_prob: Any
+) -> tuple[_Sums | None, int]:
+    """Return sums straight from the rounds in one pass, None if only their tally tells them.
+
+    Then how many rounds there are.
+    """
+    y, p = _check.predictions(y_true, y_prob)
+    several = threads() if len(p) >= _SEVERAL_THREADS else 1
+    sums = of_rounds(y, p, several) if len(p) else None
+    if sums is False:
+        _check.refuse_predictions(y, p)
+    return sums, len(p)
 
 
 def class_brier(tally: ClassTally) -> float:

@@ -1,7 +1,7 @@
 """The three pages of benchmarks, each with a part for every script, and a table of headlines.
 
     python benchmarks/pages.py                    # all headlines anew, from the parts; at once
-    python benchmarks/pages.py --all              # docs/benchmarks.md anew: all that is timed, in 40 minutes
+    python benchmarks/pages.py --all              # docs/benchmarks.md anew: all that is timed; 25 to 40 minutes
     python benchmarks/pages.py forecast arc       # run these scripts; put what they print in place
     python benchmarks/pages.py arc --printed FILE # the same with what a run has printed to a file
 
@@ -370,7 +370,7 @@ HEADS = {
     SPEED: """# Benchmarks: how fast
 
 The cost of forecasters, recalibrators, monitors, measures, the command, Spark and the service, beside peers or what the
-machine can do at best. On a quiet machine with two cores, `python benchmarks/pages.py --all` makes this page in 40 minutes.
+machine can do at best. On a quiet machine with two cores, `python benchmarks/pages.py --all` makes this page in 25 to 40 minutes.
 How good the forecasts are is on two other pages: [on real streams](benchmarks-recalibration.md) and
 [against opponents](benchmarks-opponents.md).
 """,
